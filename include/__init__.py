@@ -1,0 +1,1 @@
+"""What DAGs and jobs share: settings, table names and columns, rules. Standard library only."""

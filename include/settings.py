@@ -1,0 +1,110 @@
+"""Every setting, its default and its environment variable (`COLDSTORE_` and the field's name in capitals)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+PREFIX = "COLDSTORE_"
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+class SettingError(ValueError):
+    """A setting that cannot be used; the message names it and says what would do."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    # places
+    lake: str = str(PROJECT / "lake")
+    landing: str = ""  # empty: <lake>/landing
+    archive: str = ""  # empty: a file that was taken stays where it is
+    # this run
+    as_of: str = ""  # the run's clock; Airflow passes the end of the data interval
+    run_id: str = ""  # Airflow passes its own; empty: pass-<number>
+    # input
+    batch_bytes: int = 128 * 1024 * 1024  # landing bytes per micro-batch
+    split_bytes: int = 16 * 1024 * 1024  # a larger plain file is read by several tasks
+    max_line_bytes: int = 64 * 1024
+    future_tolerance_s: int = 300
+    lowest_temperature_c: float = -90.0
+    highest_temperature_c: float = 60.0
+    # event time
+    watermark_delay_s: int = 30
+    idle_after_s: int = 600
+    allowed_lateness_s: int = 120
+    silent_store_hours: int = 24  # a store silent for longer is no longer written down minute by minute
+    # sensors without a word of their own in the inventory
+    silent_after_s: int = 120
+    expected_every_s: int = 60
+    # checks
+    quarantine_critical: float = 0.20
+    quarantine_critical_lines: int = 100
+    quarantine_warning: float = 0.02
+    completeness_warning: float = 0.90
+    late_warning: float = 0.10
+    stale_after_s: int = 1800
+    # the lease on the lake
+    lease_s: int = 60
+
+    @staticmethod
+    def from_env(env: Mapping[str, str] = os.environ) -> Settings:
+        given = {}
+        for field in fields(Settings):
+            text = env.get(PREFIX + field.name.upper(), "")
+            if text == "":
+                continue
+            kind = type(field.default)
+            try:
+                given[field.name] = kind(text)
+            except ValueError:
+                raise SettingError(f"{PREFIX}{field.name.upper()}={text!r} is not a number; give one like {field.default}.") from None
+        settings = Settings(**given)
+        return Settings(**{**settings.__dict__, "lake": rooted(settings.lake), "landing": rooted(settings.landing or f"{settings.lake}/landing")})
+
+    @property
+    def late_after_s(self) -> int:
+        """A reading is late when it arrives this long after its minute's end, or later."""
+        return self.watermark_delay_s + self.allowed_lateness_s
+
+
+def rooted(place: str) -> str:
+    """A local path made absolute, so that a job may run in any folder; a URI as it is."""
+    return place.rstrip("/") if "://" in place else str(Path(place).expanduser().absolute())
+
+
+def utc(text: str) -> datetime:
+    """An ISO 8601 time with an offset or Z, in UTC; a date or a time without offset is refused."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise SettingError(f"{text!r} is not a time; write one like 2025-11-08T15:30:00Z.") from None
+    if moment.tzinfo is None:
+        raise SettingError(f"{text!r} has no offset; write one like 2025-11-08T15:30:00Z.")
+    return moment.astimezone(UTC)
+
+
+def iso(moment: datetime) -> str:
+    """A time as people and ids write it: 2025-11-08T15:32:12.123Z, whole seconds without the fraction."""
+    text = moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return text.replace(".000Z", "Z")
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The run's explicit clock; nothing else tells a transform what time it is."""
+
+    as_of: datetime
+    settings: Settings
+
+    @property
+    def heard_until(self) -> datetime:
+        return self.as_of - timedelta(seconds=self.settings.watermark_delay_s)
+
+    @property
+    def idle_frontier(self) -> datetime:
+        """A silent store cannot hold its windows open beyond this."""
+        return self.as_of - timedelta(seconds=self.settings.idle_after_s)

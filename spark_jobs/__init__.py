@@ -1,0 +1,1 @@
+"""The jobs of the pipeline: one entry point per Airflow task."""

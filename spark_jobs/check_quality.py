@@ -1,0 +1,72 @@
+"""May the staged changes be seen? Great Expectations judges what the run touched; a critical failure holds the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import expectations
+from expectations import Result
+from spark_jobs.runtime import acceptance, ledger, staging
+from spark_jobs.runtime.errors import Held
+from spark_jobs.runtime.job import job
+from spark_jobs.runtime.lake import Lake
+from spark_jobs.runtime.ledger import Books
+from spark_jobs.runtime.run import Run, history
+
+
+@job
+def check_quality(run: Run, lake: Lake) -> None:
+    past = history(lake, run.number)
+    if past.has_ended:
+        raise Held(f"run {run.run_id} was held before. {HOW_TO_GO_ON.format(run_id=run.run_id)}")
+    books = ledger.summed(ledger.batches_after(lake, past.booked_until).values(), past.booked_until)
+    measures = staging.read_notes(lake, run, "measures")
+    del measures["versions"]
+    measures["runs"], measures["quarantine"] = {"imbalance": books.imbalance}, _quarantine(lake, books)
+    measures["readings"]["late_share"] = books.late_rows / books.readings_new if books.readings_new > 0 else None
+    results = expectations.judge(measures, lake.settings, run.run_id, Path(lake.place("data_docs")))
+    _record(lake, run, results)
+    failed = [result for result in results if result.severity == "critical" and not result.success and not _is_accepted(lake, result)]
+    if failed:
+        reasons = "; ".join(f"{result.table}: {result.expectation} (seen {result.observed}, allowed {result.limit})" for result in failed)
+        ledger.book(lake, run, books, "held", {}, note=reasons)
+        raise Held(f"{reasons}. {HOW_TO_GO_ON.format(run_id=run.run_id)}")
+
+
+HOW_TO_GO_ON = (
+    "The published tables stay as they were and nothing is lost. Once the cause is gone the next run publishes this one's data too; "
+    "to publish it all the same: make accept run={run_id} by=… why=…"
+)
+
+
+def _quarantine(lake: Lake, books: Books) -> dict[str, Any]:
+    """The share of bad lines that is judged: the run's own where it shows that input is good again, else that of everything
+    that waits to be published, but for what a person accepted."""
+    own = _share(books.quarantined, books.lines_read)
+    if books.lines_read > 0 and own is not None and own <= lake.settings.quarantine_critical:
+        return {"share": own, "lines": books.lines_read}
+    known = acceptance.accepted(lake)
+    waiting = [row for row in acceptance.held_runs(lake) if row.run_id not in known]
+    lines = books.lines_read + sum(row.lines_read for row in waiting)
+    return {"share": _share(books.quarantined + sum(row.quarantined for row in waiting), lines), "lines": lines}
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole > 0 else None
+
+
+def _record(lake: Lake, run: Run, results: list[Result]) -> None:
+    rows = [{"run_id": run.run_id, **result.__dict__} for result in results]
+    lake.append("quality_results", lake.rows("quality_results", *rows), run.write("quality_results"))
+
+
+def _is_accepted(lake: Lake, result: Result) -> bool:
+    """A person has accepted a held run that failed the same check. Bad lines are not accepted in advance: `_quarantine` counts them."""
+    known = acceptance.accepted(lake)
+    notes = [row.note for row in acceptance.held_runs(lake) if row.run_id in known]
+    return result.table != "quarantine" and any(f"{result.table}: {result.expectation}" in note for note in notes)
+
+
+if __name__ == "__main__":
+    check_quality()

@@ -1,0 +1,114 @@
+"""Take every new line once: readings, quarantine, duplicates and the books of each batch."""
+
+from __future__ import annotations
+
+import json
+
+from pyspark.sql import DataFrame
+
+from spark_jobs.readers import landing_files, quarantined_lines
+from spark_jobs.readers.raw_line import archive_place
+from spark_jobs.runtime import requests, storage
+from spark_jobs.runtime.errors import Stop
+from spark_jobs.runtime.ingest_batch import Batch, take
+from spark_jobs.runtime.job import job
+from spark_jobs.runtime.lake import Lake
+from spark_jobs.runtime.ledger import batches_after
+from spark_jobs.runtime.requests import Request
+from spark_jobs.runtime.run import Run, history
+
+
+@job
+def ingest_readings(run: Run, lake: Lake) -> None:
+    Ingest(run, lake).all()
+
+
+class Ingest:
+    """One run's intake. Batches are numbered as they are written, whatever they come from."""
+
+    def __init__(self, run: Run, lake: Lake) -> None:
+        self.run, self.lake = run, lake
+        booked_until = history(lake).booked_until
+        self.written = batches_after(lake, booked_until)  # by a run that died before it was booked, perhaps
+        self.seq = max((books.until for books in self.written.values()), default=booked_until)
+
+    def all(self) -> None:
+        settings = self.lake.settings
+        storage.make_folder(settings.landing)
+        for request in requests.pending(self.lake):
+            self._serve(request)
+        files, ignored = landing_files.listing(settings)
+        if ignored:
+            print(f"{ignored} files in {settings.landing} have another ending than {', '.join(landing_files.ENDINGS)}: they are not taken.")
+        changed = landing_files.changed(self.lake.spark, files, self.lake.read("raw_files"))
+        if changed:
+            for file in changed:
+                print(f"{file.path} changed after it was taken: what is new in it is taken now.")
+            self._serve(requests.ask_for_changed_files(self.lake.place(), changed))
+        self._stream()
+        self._archive()
+
+    def _stream(self) -> None:
+        checkpoint = self.lake.place("checkpoints", "ingest_readings")
+        writer = landing_files.stream(self.lake.spark, self.lake.settings).writeStream.option("checkpointLocation", checkpoint)
+        query = writer.trigger(availableNow=True).foreachBatch(self._take_files).start()
+        query.awaitTermination()
+
+    def _take_files(self, names: DataFrame, number: int) -> None:
+        settings = self.lake.settings
+        files = [landing_files.entry(row) for row in names.collect()]
+        files = [file for file in files if not landing_files.is_hidden(file.path, settings)]
+        lines = landing_files.decoded(self.lake.spark, landing_files.slices(files, settings), settings)
+        self._take(Batch(self._checkpoint_id(), number, self.seq + 1), lines)
+
+    def _take(self, batch: Batch, lines: DataFrame) -> None:
+        if batch.id in self.written:
+            return
+        books = take(self.lake, self.run, batch, lines)
+        self.written[batch.id], self.seq = books, batch.seq
+        counts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in books.totals.items() if count)
+        print(f"batch {batch.id}: {counts or 'nothing'}", flush=True)
+
+    def _checkpoint_id(self) -> str:
+        """A new checkpoint has a new id, and so its batches have names that were never used."""
+        text = storage.read_text(self.lake.place("checkpoints", "ingest_readings", "metadata"))
+        if text is None:
+            raise Stop("the checkpoint of ingest_readings has no metadata file: it is damaged. Move the folder away and run the pass again.")
+        return str(json.loads(text)["id"])
+
+    def _serve(self, request: Request) -> None:
+        if request.kind == "changed":
+            self._take_changed(request)
+        else:
+            self._replay(request)
+        requests.done(self.lake, request)
+
+    def _take_changed(self, request: Request) -> None:
+        lake, entries = self.lake, request.entries
+        lines = landing_files.decoded(lake.spark, landing_files.slices(entries, lake.settings), lake.settings)
+        self._take(Batch(requests.ORIGIN, request.number, self.seq + 1, taken_before=[entry.path for entry in entries]), lines)
+
+    def _replay(self, request: Request) -> None:
+        """Which rows are replayed is written down first: a second attempt must not judge what the first has taken out."""
+        place = self.lake.place("control", "replays", str(request.number))
+        if not storage.exists(f"{place}/_SUCCESS"):
+            valid = quarantined_lines.now_valid(self.lake.read("quarantine"), request.reason, self.lake.settings)
+            valid.write.mode("overwrite").parquet(place)
+        rows = self.lake.spark.read.parquet(place)
+        self._take(Batch(requests.ORIGIN, request.number, self.seq + 1, replayed=rows), quarantined_lines.as_lines(rows))
+
+    def _archive(self) -> None:
+        """Move what was taken, and not changed since, out of the landing folder, if there is an archive."""
+        settings, raw_files = self.lake.settings, self.lake.read("raw_files")
+        if not settings.archive:
+            return
+        files, _ = landing_files.listing(settings)
+        stays = {file.path for file in landing_files.changed(self.lake.spark, files, raw_files)}
+        taken = {row.source for row in raw_files.select("source").distinct().collect()}
+        for file in files:
+            if file.path in taken - stays:
+                storage.move(file.path, archive_place(file.path, settings))
+
+
+if __name__ == "__main__":
+    ingest_readings()

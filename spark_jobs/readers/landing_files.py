@@ -1,0 +1,93 @@
+"""Landing files: which there are, which changed after they were taken, and their lines as a frame."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from include.settings import Settings
+from spark_jobs.readers.decoder import Slice, decode
+from spark_jobs.runtime import storage
+from spark_jobs.runtime.storage import Entry
+
+ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst")
+BINARY_FILE = "path string, modificationTime timestamp, length bigint, content binary"
+DECODED = """kind tinyint, source string, position bigint, arrived_at timestamp, sensor_id string, store_id string,
+    event_ts timestamp, temperature_mc int, door_open boolean, battery_pct double, event_id string, line binary,
+    reasons array<string>, lines bigint, blank bigint, sha256 string, bytes bigint"""
+
+
+def listing(settings: Settings) -> tuple[list[Entry], int]:
+    """The files that can be taken, and how many others lie beside them."""
+    files, ignored = [], 0
+    for entry in storage.files(settings.landing):
+        if entry.path.endswith(ENDINGS):
+            files.append(entry)
+        else:
+            ignored += 1
+    return files, ignored
+
+
+def is_hidden(source: str, settings: Settings) -> bool:
+    """Spark's listing lets names like `_day=1` through; ours does not."""
+    return any(part[:1] in (".", "_") for part in source.removeprefix(settings.landing).split("/"))
+
+
+def changed(spark: SparkSession, files: list[Entry], raw_files: DataFrame) -> list[Entry]:
+    """Files that were taken and now have another size or time than when they were last looked at."""
+    if not files:
+        return []
+    now = spark.createDataFrame([(file.path, file.size, file.modified_ms) for file in files], "source string, size bigint, modified_ms bigint")
+    known = raw_files.groupBy("source").agg(F.max_by(F.struct("bytes", "arrived_at"), "arrived_at").alias("known"))
+    is_other = (F.col("size") != F.col("known.bytes")) | (F.col("modified_ms") != F.unix_millis("known.arrived_at"))
+    rows = now.join(known, "source").filter(is_other).orderBy("source").collect()
+    return [Entry(row.source, row.size, row.modified_ms) for row in rows]
+
+
+def slices(files: list[Entry], settings: Settings) -> list[Slice]:
+    """What tasks read: a packed file whole, a large plain one in parts."""
+    parts = []
+    for file in sorted(files, key=lambda file: file.path):
+        if file.size <= settings.split_bytes or not file.path.endswith(".jsonl"):
+            parts.append(Slice(file.path, file.modified_ms))
+            continue
+        starts = range(0, file.size, settings.split_bytes)
+        parts.append(Slice(file.path, file.modified_ms, 0, 0))
+        parts += [Slice(file.path, file.modified_ms, start, start + settings.split_bytes) for start in starts[:-1]]
+        parts.append(Slice(file.path, file.modified_ms, starts[-1], None))  # open: it may have grown since it was listed
+    return parts
+
+
+def decoded(spark: SparkSession, parts: list[Slice], settings: Settings) -> DataFrame:
+    """Every line of the slices, judged once: readings, bad lines, and a row per slice with its counts."""
+    context = spark.sparkContext
+    tasks = max(1, min(len(parts), 4 * context.defaultParallelism))
+    rows = context.parallelize([(part.source, part.arrived_ms, part.start, part.end) for part in parts], tasks)
+    named = spark.createDataFrame(rows, "source string, arrived_ms bigint, start bigint, end bigint")
+    return named.mapInArrow(partial(_decode_slices, settings), DECODED)
+
+
+def _decode_slices(settings: Settings, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for row in batch.to_pylist():
+            with storage.open_file(row["source"]) as stream:
+                yield from decode(Slice(**row), stream, settings)
+
+
+def stream(spark: SparkSession, settings: Settings) -> DataFrame:
+    """New files by name, time and size; their content is not read here, and none is ever too old to be taken."""
+    reader = spark.readStream.format("binaryFile").schema(BINARY_FILE).option("recursiveFileLookup", "true").option("maxFileAge", "36500d")
+    reader = reader.option("pathGlobFilter", "*.{jsonl,jsonl.gz,jsonl.zst}").option("ignoreMissingFiles", "true")
+    files = reader.option("maxBytesPerTrigger", settings.batch_bytes).load(settings.landing)
+    return files.select("path", F.unix_millis("modificationTime").alias("modified_ms"), "length")
+
+
+def entry(row: Any) -> Entry:
+    """A row of the stream; a local file without the scheme that Spark puts before it."""
+    return Entry(re.sub("^file:(//)?", "", row.path), row.length, row.modified_ms)

@@ -1,0 +1,54 @@
+"""One pass: the DAG's own jobs in its order, in one session, without Airflow. The last line says published, held or failed."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import traceback
+
+import expectations
+from include.settings import SettingError, Settings
+from spark_jobs.check_quality import check_quality
+from spark_jobs.derive_tables import derive_tables
+from spark_jobs.ingest_readings import ingest_readings
+from spark_jobs.publish_tables import publish_tables
+from spark_jobs.runtime import summary
+from spark_jobs.runtime.beginning import begin_or_resume
+from spark_jobs.runtime.errors import Held, Stop
+from spark_jobs.runtime.job import FAILED, HELD, opened
+from spark_jobs.runtime.lake import Lake
+
+JOBS = (ingest_readings, derive_tables, check_quality, publish_tables)
+
+
+def run_pass(lake: Lake) -> str:
+    """The run's id, once it is published."""
+    run = begin_or_resume(lake)
+    for job in JOBS:
+        job(run, lake)
+    return run.run_id
+
+
+def main() -> int:
+    try:
+        settings = Settings.from_env()
+        with opened(settings, "make pass") as lake:
+            threading.Thread(target=expectations.warm_up, daemon=True).start()  # its import takes seconds that Spark needs anyway
+            run_id = run_pass(lake)
+            print(summary.of_run(lake, run_id))
+    except Held as held:
+        print(f"held {held}", flush=True)
+        return HELD
+    except (Stop, SettingError) as stop:
+        print(f"failed {stop}", flush=True)
+        return FAILED
+    except Exception as error:
+        traceback.print_exc()
+        print(f"failed {type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no message'}", flush=True)
+        return FAILED
+    print(f"published {run_id}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

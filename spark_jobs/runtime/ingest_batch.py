@@ -1,0 +1,215 @@
+"""Take one batch of lines into the lake: once, whatever died meanwhile (P4, P6, P19).
+
+Every write carries the batch's name, so a second attempt writes only what the first did not. For its books to be the same too,
+a second attempt must see the tables as the first found them: rows that carry the batch's own id are left aside, and the lines
+that a displaced winner takes along are written down before anything else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import reduce
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from spark_jobs.readers.decoder import BAD, FILE
+from spark_jobs.readers.raw_line import with_raw_lines
+from spark_jobs.runtime import storage
+from spark_jobs.runtime.event_slices import touched_hours, within
+from spark_jobs.runtime.lake import Lake, Write, together
+from spark_jobs.runtime.ledger import Books, write_batch
+from spark_jobs.runtime.run import Run
+from spark_jobs.transforms import readings as R
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A portion of lines and its name."""
+
+    origin: str
+    number: int
+    seq: int
+    taken_before: list[str] = field(default_factory=list)  # sources that changed: only what is new in them counts
+    replayed: DataFrame | None = None  # the quarantine rows that these lines come from
+
+    @property
+    def id(self) -> str:
+        return f"{self.origin}-{self.number}"
+
+    @property
+    def write(self) -> Write:
+        return Write(f"ingest/{self.origin}", self.number)
+
+
+def take(lake: Lake, run: Run, batch: Batch, lines: DataFrame) -> Books:
+    """Judge, deduplicate and write the lines; the ledger's line comes last."""
+    lines = lines.withColumn("held", F.lit(None).cast("string")).persist(StorageLevel.MEMORY_AND_DISK)
+    judged, tally = _judged(lake, batch, lines)
+    refused = _refused(lake, batch, judged)
+    if batch.taken_before:
+        refused = refused.persist(StorageLevel.MEMORY_AND_DISK)
+        tally = [row for row in tally if not _is_refused(row)] + _tally(refused)
+    books = _books(lake, batch, tally)
+    _write(lake, run, batch, judged, refused, tally)
+    write_batch(lake, run, batch.id, books, batch.write)
+    storage.delete(_displaced_place(lake, batch))
+    for frame in (lines, judged, refused):
+        frame.unpersist()
+    return books
+
+
+# What becomes of each line
+
+
+def _judged(lake: Lake, batch: Batch, lines: DataFrame) -> tuple[DataFrame, list[Row]]:
+    """Every line of the batch with its outcome, the rows of the lake whose outcome it changes, and how many of each there are."""
+    hours = touched_hours(lines)
+    place = _displaced_place(lake, batch)
+    if not storage.exists(f"{place}/_SUCCESS"):
+        judged = _with_outcome(lake, batch, lines, _held_readings(lake, batch, hours))
+        tally = _tally(judged)
+        if not any(row.held == "readings" for row in tally):
+            return judged, tally
+        displaced = judged.filter("held = 'readings'").select(*R.LINE, "held")
+        keys = displaced.select(*R.KEY).distinct()
+        taken_along = (_held_lines(lake, table, hours).join(keys, [*R.KEY], "left_semi") for table in ("duplicates", "quarantine"))
+        _union(displaced, *taken_along).write.mode("overwrite").parquet(place)
+        judged.unpersist()
+    saved = lake.spark.read.parquet(place)
+    others = _held_readings(lake, batch, hours).join(saved.select(*R.KEY).distinct(), [*R.KEY], "left_anti")
+    judged = _with_outcome(lake, batch, lines, _union(others, saved))
+    return judged, _tally(judged)
+
+
+def _with_outcome(lake: Lake, batch: Batch, lines: DataFrame, held: DataFrame) -> DataFrame:
+    """Rows of the lake that stay what they are drop out, and so do lines of a changed file that were taken from it before."""
+    judged = R.with_outcome(lines.unionByName(held, allowMissingColumns=True)).withColumn("is_late", R.is_late(lake.settings))
+    stays = F.col("held").isNotNull() & (
+        (F.col("outcome") == R.STAYS)
+        | ((F.col("held") == "duplicates") & (F.col("outcome") == R.DUPLICATE))
+        | ((F.col("held") == "quarantine") & (F.col("outcome") == R.CONFLICT))
+    )
+    judged = judged.filter(~stays)
+    if batch.taken_before:
+        was_taken = F.col("held").isNull() & (F.col("outcome") == R.DUPLICATE) & (F.col("winner.source") == F.col("source"))
+        judged = judged.filter(~F.coalesce(was_taken, F.lit(False)))
+    return judged.persist(StorageLevel.MEMORY_AND_DISK)
+
+
+def _held_readings(lake: Lake, batch: Batch, hours: list[int]) -> DataFrame:
+    others = lake.read("readings").filter(within(hours)).filter(F.col("batch") != batch.id)
+    return others.select(*R.LINE, F.lit("readings").alias("held"))
+
+
+def _held_lines(lake: Lake, table: str, hours: list[int]) -> DataFrame:
+    rows = lake.read(table).filter(within(hours, date=None))
+    if table == "quarantine":
+        rows = rows.filter(F.array_contains("reasons", "conflicting_duplicate") & F.col("replayed_at").isNull())
+    return rows.select(*R.LINE, F.lit(table).alias("held"))
+
+
+def _displaced_place(lake: Lake, batch: Batch) -> str:
+    return lake.place("control", "displaced", batch.id)
+
+
+def _refused(lake: Lake, batch: Batch, judged: DataFrame) -> DataFrame:
+    """What goes to quarantine: bad lines, and lines that contradict the reading they duplicate."""
+    conflicts = with_raw_lines(judged.filter(F.col("outcome") == R.CONFLICT), lake.settings)
+    refused = _union(judged.filter(F.col("kind") == BAD), conflicts.withColumn("reasons", F.array(F.lit("conflicting_duplicate"))))
+    if batch.taken_before:
+        known = lake.read("quarantine").filter(F.col("source").isin(batch.taken_before) & (F.col("batch") != batch.id))
+        refused = refused.join(known.select("source", "line").distinct(), ["source", "line"], "left_anti")
+    return refused
+
+
+# The books
+
+
+def _tally(judged: DataFrame) -> list[Row]:
+    groups = judged.groupBy("kind", "held", "outcome", "store_id", "is_late", "reasons")
+    return groups.agg(F.count("*").alias("rows"), F.sum("lines").alias("lines"), F.sum("blank").alias("blank")).collect()
+
+
+def _is_refused(row: Row) -> bool:
+    return bool(row.kind == BAD or row.outcome == R.CONFLICT)
+
+
+def _books(lake: Lake, batch: Batch, tally: list[Row]) -> Books:
+    books = Books(until=batch.seq)
+    for row in tally:
+        if row.kind == FILE:
+            books.lines_read += row.lines
+            books.blank += row.blank
+            continue
+        if row.held is not None:  # what a table held until now leaves it
+            _count(books, row, {"readings": R.NEW, "duplicates": R.DUPLICATE, "quarantine": R.CONFLICT}[row.held], -row.rows)
+        _count(books, row, row.outcome, row.rows)
+    if batch.replayed is not None:
+        for row in batch.replayed.groupBy("store_id", "reasons").count().collect():
+            books.count("quarantined", row.store_id, -row["count"])
+            books.reasons.subtract({reason: row["count"] for reason in row.reasons})
+    if batch.taken_before:
+        was_blank = lake.read("raw_files").filter(F.col("source").isin(batch.taken_before) & (F.col("batch") != batch.id))
+        blank = was_blank.groupBy("source").agg(F.max_by("blank", "arrived_at").alias("blank")).agg(F.sum("blank")).collect()[0][0]
+        books.blank = max(0, books.blank - (blank or 0))
+        books.lines_read = books.readings_new + books.duplicates + books.quarantined + books.blank
+    return books
+
+
+def _count(books: Books, row: Row, outcome: str | None, rows: int) -> None:
+    if outcome in (R.NEW, R.REPLACES):
+        books.count("readings_new", row.store_id, rows)
+        books.count("late_rows", row.store_id, rows if row.is_late else 0)
+    elif outcome == R.DUPLICATE:
+        books.count("duplicates", row.store_id, rows)
+    else:
+        books.count("quarantined", row.store_id, rows)
+        books.reasons.update({reason: rows for reason in row.reasons or ["conflicting_duplicate"]})
+
+
+# The writes
+
+
+def _write(lake: Lake, run: Run, batch: Batch, judged: DataFrame, refused: DataFrame, tally: list[Row]) -> None:
+    """Only what there is to write is written: most batches replace nothing, many refuse nothing."""
+    there = {(row.held, row.outcome) for row in tally} | {("kind", row.kind) for row in tally}
+    judged = judged.withColumn("batch", F.lit(batch.id)).withColumn("run_id", F.lit(run.run_id))
+    fresh = R.with_measures(judged.filter(F.col("outcome") == R.NEW), lake.settings)
+    steps = []
+    if (None, R.NEW) in there:
+        steps.append(lambda: lake.append("readings", fresh.sortWithinPartitions("event_date", "event_ts"), batch.write))
+    if any(outcome == R.DUPLICATE for _, outcome in there):
+        duplicates = judged.filter(F.col("outcome") == R.DUPLICATE)
+        steps.append(lambda: lake.append("duplicates", duplicates, batch.write))
+    if any(_is_refused(row) for row in tally):
+        rows = refused.withColumn("batch", F.lit(batch.id)).withColumn("run_id", F.lit(run.run_id))
+        rows = rows.withColumn("replayed_at", F.lit(None).cast("timestamp"))
+        steps.append(lambda: lake.append("quarantine", rows, batch.write))
+    if ("kind", FILE) in there:
+        files = judged.filter(F.col("kind") == FILE).groupBy("source", "arrived_at", "batch", "run_id")
+        sums = files.agg(*(F.sum(name).alias(name) for name in ("lines", "blank", "bytes")), F.max("sha256").alias("sha256"))
+        steps.append(lambda: lake.append("raw_files", sums.withColumn("is_change", F.col("source").isin(batch.taken_before)), batch.write))
+    together(*steps)
+    _write_displaced(lake, batch, judged, there)
+    if batch.replayed is not None:
+        out = batch.replayed.withColumn("replayed_at", F.lit(datetime.now(UTC))).withColumn("change", F.lit("update"))
+        lake.upsert("quarantine", out, batch.write.named("replayed"))
+
+
+def _write_displaced(lake: Lake, batch: Batch, judged: DataFrame, there: set[tuple[str | None, str | None]]) -> None:
+    """The few rows that change place because a line turned up that had arrived earlier."""
+    if (None, R.REPLACES) in there:
+        winners = R.with_measures(judged.filter(F.col("outcome") == R.REPLACES), lake.settings).withColumn("change", F.lit("update"))
+        lake.upsert("readings", winners, batch.write.named("replace"))
+    for table, outcome in (("duplicates", R.CONFLICT), ("quarantine", R.DUPLICATE)):
+        if (table, outcome) in there:
+            moved = judged.filter((F.col("held") == table) & (F.col("outcome") == outcome))
+            others = f"target.batch <> '{batch.id}'"
+            lake.remove(table, moved, batch.write.named("remove"), by=("source", "position", "arrived_at"), narrowed_by=others)
+
+
+def _union(first: DataFrame, *others: DataFrame) -> DataFrame:
+    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), others, first)

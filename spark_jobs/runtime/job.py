@@ -1,0 +1,70 @@
+"""What every job needs around it: settings, session, lease, lake, the run, and one clear line when it cannot go on."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import update_wrapper
+
+from include.settings import SettingError, Settings
+from spark_jobs.runtime import beginning
+from spark_jobs.runtime import run as runs
+from spark_jobs.runtime.errors import Held, Stop
+from spark_jobs.runtime.lake import Lake
+from spark_jobs.runtime.lease import lease
+from spark_jobs.runtime.run import Run
+from spark_jobs.runtime.session import session
+
+FAILED, HELD = 1, 3
+Work = Callable[[Run, Lake], None]
+
+
+class Job:
+    """A step of a run: called with a run and a lake it does its work, called with nothing it is a program of its own."""
+
+    def __init__(self, work: Work) -> None:
+        self.work, self.name = work, work.__name__
+        update_wrapper(self, work)
+
+    def __call__(self, run: Run | None = None, lake: Lake | None = None) -> None:
+        if run is None or lake is None:
+            sys.exit(program(self._alone))
+        self.work(run, lake)
+
+    def _alone(self) -> None:
+        settings = Settings.from_env()
+        with opened(settings, f"{self.name} of {settings.run_id}") as lake:
+            run = beginning.begin_or_resume(lake) if self.name == "ingest_readings" else runs.continued(lake)
+            self.work(run, lake)
+
+
+def job(work: Work) -> Job:
+    return Job(work)
+
+
+@contextmanager
+def opened(settings: Settings, holder: str) -> Iterator[Lake]:
+    """The lake, with a lease on it for as long as it is open."""
+    with lease(settings, holder) as mine:
+        spark = session("coldstore")
+        try:
+            yield Lake(spark, settings, mine.still_mine)
+        finally:
+            spark.stop()
+
+
+def program(work: Callable[[], None]) -> int:
+    """Run it as a program: its exit code, and for a failure one line on standard error that says what to do."""
+    try:
+        work()
+        return 0
+    except Held as held:
+        print(held, file=sys.stderr, flush=True)
+        return HELD
+    except (Stop, SettingError) as stop:
+        print(stop, file=sys.stderr, flush=True)
+    except Exception:
+        traceback.print_exc()
+    return FAILED

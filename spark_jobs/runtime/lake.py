@@ -1,0 +1,124 @@
+"""The lake: where each table lies, and the few ways in which jobs read and write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+
+from include.settings import Settings
+from include.tables import TABLES, Table
+from spark_jobs.runtime import storage
+
+
+@dataclass(frozen=True)
+class Write:
+    """Names a write, so that a second attempt at the same one is passed over by Delta.
+
+    A table takes one write per name and number: a second, different one needs a name of its own.
+    """
+
+    app: str
+    number: int
+
+    def named(self, step: str) -> Write:
+        return Write(f"{self.app}/{step}", self.number)
+
+
+class Lake:
+    def __init__(self, spark: SparkSession, settings: Settings, still_mine: Callable[[], None] = lambda: None) -> None:
+        self.spark, self.settings, self.still_mine = spark, settings, still_mine
+
+    def place(self, *parts: str) -> str:
+        return "/".join((self.settings.lake, *parts))
+
+    def path(self, table: str) -> str:
+        return self.place("tables", table)
+
+    def exists(self, table: str) -> bool:
+        return storage.exists(self.path(table) + "/_delta_log")
+
+    def read(self, table: str) -> DataFrame:
+        return self.spark.read.format("delta").load(self.path(table))
+
+    def read_at(self, table: str, version: int) -> DataFrame:
+        return self.spark.read.format("delta").option("versionAsOf", version).load(self.path(table))
+
+    def changes(self, table: str, after_version: int) -> DataFrame:
+        """Rows that were added, changed (before and after) or removed since a version."""
+        feed = self.spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", after_version + 1)
+        return feed.load(self.path(table))
+
+    def version(self, table: str) -> int:
+        names = storage.names(self.path(table) + "/_delta_log")
+        return max(int(name[:20]) for name in names if name.endswith(".json") and name[:20].isdigit())
+
+    def create_missing_tables(self) -> None:
+        together(*(lambda table=table: self._create(table) for table in TABLES.values() if not self.exists(table.name)))
+
+    def _create(self, table: Table) -> None:
+        builder = DeltaTable.createIfNotExists(self.spark).location(self.path(table.name)).comment(table.meaning)
+        for column in table.columns:
+            builder = builder.addColumn(column.name, column.type, comment=column.meaning)
+        if table.partitioned_by:
+            builder = builder.partitionedBy(*table.partitioned_by)
+        if table.skipping_on:
+            builder = builder.property("delta.dataSkippingStatsColumns", ",".join(table.skipping_on))
+        if table.has_change_feed:
+            builder = builder.property("delta.enableChangeDataFeed", "true")
+        builder.property("delta.enableDeletionVectors", "false").execute()  # every reader can read the table
+
+    def append(self, table: str, rows: DataFrame, write: Write) -> None:
+        self._save(table, rows, write, "append")
+
+    def overwrite(self, table: str, rows: DataFrame, write: Write) -> None:
+        self._save(table, rows, write, "overwrite")
+
+    def _save(self, table: str, rows: DataFrame, write: Write, mode: str) -> None:
+        self.still_mine()
+        named = rows.select(*TABLES[table].names).write.format("delta").mode(mode)
+        named.option("txnAppId", write.app).option("txnVersion", write.number).save(self.path(table))
+
+    def upsert(self, table: str, rows: DataFrame, write: Write, narrowed_by: str = "true") -> None:
+        """One MERGE by the table's key; rows with `change` = 'delete' go. `narrowed_by` tells which rows of `target` can match."""
+        self.still_mine()
+        self._name_merges(write)
+        columns = TABLES[table].names
+        same = " AND ".join(f"target.{column} <=> source.{column}" for column in TABLES[table].key)
+        values: dict[str, Any] = {column: f"source.{column}" for column in columns}
+        target = DeltaTable.forPath(self.spark, self.path(table)).alias("target")
+        (
+            target.merge(rows.alias("source"), f"{same} AND {narrowed_by}")
+            .whenMatchedDelete("source.change = 'delete'")
+            .whenMatchedUpdate(set=values)
+            .whenNotMatchedInsert("source.change <> 'delete'", values=values)
+            .execute()
+        )
+
+    def remove(self, table: str, rows: DataFrame, write: Write, by: tuple[str, ...], narrowed_by: str = "true") -> None:
+        self.still_mine()
+        self._name_merges(write)
+        same = " AND ".join(f"target.{column} <=> source.{column}" for column in by)
+        target = DeltaTable.forPath(self.spark, self.path(table)).alias("target")
+        target.merge(rows.select(*by).alias("source"), f"{same} AND {narrowed_by}").whenMatchedDelete().execute()
+
+    def _name_merges(self, write: Write) -> None:
+        self.spark.conf.set("spark.databricks.delta.write.txnAppId", write.app)
+        self.spark.conf.set("spark.databricks.delta.write.txnVersion", str(write.number))
+
+    def rows(self, table: str, *records: dict[str, Any]) -> DataFrame:
+        """A small frame in a table's columns; what a record leaves out is null."""
+        names = TABLES[table].names
+        data = [tuple(record.get(name) for name in names) for record in records]
+        return self.spark.createDataFrame(data, TABLES[table].schema)
+
+
+def together(*calls: Callable[[], None]) -> None:
+    """Run independent steps at once: most of a small Delta write is waiting and planning."""
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        for future in [pool.submit(call) for call in calls]:
+            future.result()

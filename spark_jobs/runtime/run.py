@@ -1,0 +1,117 @@
+"""The run at hand: its id, number and clock, kept in the lake so that a retry, or the next run, finds it as it was left.
+
+`runs` says how a run ended; `control/run.json` says which one is under way.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+
+from pyspark.sql import functions as F
+
+from include.settings import Clock, Settings, iso, utc
+from spark_jobs.runtime import storage
+from spark_jobs.runtime.errors import Stop
+from spark_jobs.runtime.lake import Lake, Write
+
+
+@dataclass(frozen=True)
+class Run:
+    run_id: str
+    asked_as: str  # Airflow's id of the run; empty for a pass without Airflow
+    number: int
+    as_of: str
+    started_at: str
+    is_publishing: bool = False
+
+    def clock(self, settings: Settings) -> Clock:
+        return Clock(utc(self.as_of), settings)
+
+    def write(self, step: str) -> Write:
+        return Write(step, self.number)
+
+
+@dataclass(frozen=True)
+class Published:
+    """The last published state: what derive starts from."""
+
+    number: int
+    as_of: datetime
+    versions: dict[str, int]
+
+
+@dataclass(frozen=True)
+class History:
+    """What `runs` tells about the runs so far."""
+
+    last_number: int
+    booked_until: int
+    published: Published | None
+    has_ended: bool  # the run asked about
+    is_used: bool  # the id asked about
+
+
+def history(lake: Lake, number: int = 0, run_id: str = "") -> History:
+    is_published = F.col("status") == "published"
+    row = (
+        lake.read("runs")
+        .agg(
+            F.coalesce(F.max("number"), F.lit(0)).alias("last_number"),
+            F.coalesce(F.max("booked_until"), F.lit(0)).alias("booked_until"),
+            F.max_by(F.struct("number", "as_of", "versions"), F.when(is_published, F.col("number"))).alias("published"),
+            F.coalesce(F.max(F.col("number") == number), F.lit(False)).alias("has_ended"),
+            F.coalesce(F.max(F.col("run_id") == run_id), F.lit(False)).alias("is_used"),
+            F.coalesce(F.max(is_published), F.lit(False)).alias("was_published"),
+        )
+        .collect()[0]
+    )
+    published = Published(row.published.number, row.published.as_of.replace(tzinfo=UTC), row.published.versions) if row.was_published else None
+    return History(row.last_number, row.booked_until, published, row.has_ended, row.is_used)
+
+
+def under_way(lake: Lake) -> Run | None:
+    text = storage.read_text(lake.place("control", "run.json"))
+    return None if text is None else Run(**json.loads(text))
+
+
+def begin(lake: Lake, past: History) -> Run:
+    """A new run, whose clock never goes back behind the last published one."""
+    settings, number = lake.settings, past.last_number + 1
+    run_id = settings.run_id or f"pass-{number:06d}"
+    run_id = f"{run_id}~{number}" if past.is_used else run_id  # a cleared run of Airflow that starts again has books of its own
+    run = Run(run_id, settings.run_id, number, iso(_as_of(settings, past)), iso(datetime.now(UTC)))
+    save(lake, run)
+    return run
+
+
+def continued(lake: Lake) -> Run:
+    """The run that an earlier task of the same Airflow run began."""
+    run = under_way(lake)
+    if run is None or run.asked_as != lake.settings.run_id:
+        raise Stop(
+            f"run {lake.settings.run_id} is not the one under way ({run.run_id if run else 'none'}): a later one has taken its place. "
+            "Nothing was changed. Trigger a new run; it takes whatever is still to be done."
+        )
+    return run
+
+
+def save(lake: Lake, run: Run) -> None:
+    lake.still_mine()
+    storage.write_text(lake.place("control", "run.json"), json.dumps(asdict(run)))
+
+
+def mark_publishing(lake: Lake, run: Run) -> None:
+    """From here on the run is finished by whoever comes next: gold tables must not stay half moved."""
+    save(lake, replace(run, is_publishing=True))
+
+
+def _as_of(settings: Settings, past: History) -> datetime:
+    if not settings.as_of:
+        raise Stop("COLDSTORE_AS_OF is not set: say as of when, for example COLDSTORE_AS_OF=2025-11-08T16:00:00Z make pass.")
+    wanted = utc(settings.as_of)
+    if past.published is not None and wanted < past.published.as_of:
+        print(f"as_of {iso(wanted)} lies before the last published one: this run uses {iso(past.published.as_of)}.", flush=True)
+        return past.published.as_of
+    return wanted

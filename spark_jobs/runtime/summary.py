@@ -1,0 +1,1 @@
+def of_run(lake, run_id): return "SUMMARY"
