@@ -1,23 +1,24 @@
 """
 ### What
-One pass over the lake: take every new line of the landing folder, stage what it (and the passing of time) changes in the tables, check the staged
-changes, and publish them. Analysts see the last good state until the last task has ended.
+One pass over the lake: take every new line of the landing folder, stage what it (and the passing of time) changes in the tables, check the
+staged changes, and publish them. Analysts see the last good state until the last task has ended.
 
 ### When
-Every 10 minutes, one run at a time. The run's clock, `as_of`, is the end of its data interval. A run triggered by hand may name its own `as_of`; without
-one it takes the moment it was due. The clock never goes back: an earlier `as_of` than the last published one is replaced by that one, and the log says so.
-Missed intervals are not caught up: the next run takes whatever has arrived.
+Every 10 minutes, one run at a time. The run's clock, `as_of`, is the end of its data interval. A run triggered by hand may name its own
+`as_of`; without one, and without a data interval, it takes the moment it was due. The clock never goes back: an earlier `as_of` than the
+last published one is replaced by that one, and the log says so. Missed intervals are not caught up: the next run takes what has arrived.
 
 ### Inputs and outputs
-In: `<lake>/landing` (`.jsonl`, `.jsonl.gz`, `.jsonl.zst`) and `<lake>/reference/*.csv`. Out: the tables under `<lake>/tables`, the results of the checks in
-`quality_results`, one row in `runs`. `COLDSTORE_LAKE` and the other `COLDSTORE_` settings come from the environment Airflow was started in; where Spark runs
-is the connection `coldstore_spark`.
+In: `<lake>/landing` (`.jsonl`, `.jsonl.gz`, `.jsonl.zst`) and `<lake>/reference/*.csv`. Out: the tables under `<lake>/tables`, the results
+of the checks in `quality_results`, one row in `runs`. `COLDSTORE_LAKE` and the other `COLDSTORE_` settings come from the environment that
+Airflow was started in; where Spark runs is the connection `coldstore_spark`.
 
 ### How to recover
 Clear the failed task, or trigger a new run: every job may be killed at any point and started again, nothing is lost or doubled.
-- **ingest_readings, derive_tables, publish_tables** retry twice by themselves. The last line of the log says what happened and what to do.
-- **check_quality failed**: the run is *held*, its changes are staged and not published. Remove the cause (or accept the run: `make accept run=… by=… why=…`); the
-  next run publishes. A retry would only find the same, so there is none.
+
+- **ingest_readings, derive_tables, publish_tables** retry twice by themselves. The end of the log says what happened and what to do.
+- **check_quality failed**: the run is *held*; its changes are staged, not published. Remove the cause, or accept the run
+  (`make accept run=… by=… why=…`): the next run publishes. A retry would only find the same, so there is none.
 - **"a later one has taken its place"**: a newer run went on; nothing is left to do here.
 - **Queued for long**: another writer has the one slot of the pool `lake_writer`, or the DAG is paused.
 """
@@ -30,7 +31,7 @@ from airflow.sdk import DAG, CronDataIntervalTimetable, Param
 
 from dags.spark_tasks import DEFAULTS, MACROS, spark_task
 
-TIME = r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]\d{2}:\d{2})"
+TIME = r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]\d{2}(:?\d{2})?)"
 
 with DAG(
     dag_id="coldstore_pipeline",
@@ -56,6 +57,6 @@ with DAG(
 ) as dag:
     ingest = spark_task("ingest_readings", "Takes every new line once: into `readings`, `quarantine` or the count of duplicates.")
     derive = spark_task("derive_tables", "Stages what changed in windows, outages and alerts; the tables people read stay as they are.")
-    check = spark_task("check_quality", "Judges the staged changes. Fails when the run is held: see *How to recover* of the DAG.", retries=0)
-    publish = spark_task("publish_tables", "Moves the checked changes into the tables people read; its row in `runs` is the moment of publication.")
+    check = spark_task("check_quality", "Judges the staged changes. It fails when the run is held: see *How to recover*.", retries=0)
+    publish = spark_task("publish_tables", "Moves the checked changes into the tables people read; its row in `runs` is the moment.")
     ingest >> derive >> check >> publish

@@ -31,7 +31,12 @@ class Table:
 
     @property
     def schema(self) -> str:
-        return ", ".join(f"{column.name} {column.type}" for column in self.columns)
+        return ", ".join(f"`{column.name}` {column.type}" for column in self.columns)
+
+    @property
+    def schema_with_meanings(self) -> str:
+        quoted = ((column, column.meaning.replace("'", "\\'")) for column in self.columns)
+        return ", ".join(f"`{column.name}` {column.type} COMMENT '{meaning}'" for column, meaning in quoted)
 
 
 def columns(*rows: tuple[str, str, str]) -> tuple[Column, ...]:

@@ -12,22 +12,19 @@ from spark_jobs.runtime.errors import Held
 from spark_jobs.runtime.job import job
 from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.ledger import Books
-from spark_jobs.runtime.run import Run, history
+from spark_jobs.runtime.run import Run
 
 
 @job
 def check_quality(run: Run, lake: Lake) -> None:
-    past = history(lake, run.number)
-    if past.has_ended:
-        raise Held(f"run {run.run_id} was held before. {HOW_TO_GO_ON.format(run_id=run.run_id)}")
-    books = ledger.summed(ledger.batches_after(lake, past.booked_until).values(), past.booked_until)
+    books = ledger.unbooked(lake, run)
     measures = staging.read_notes(lake, run, "measures")
     del measures["versions"]
-    measures["runs"], measures["quarantine"] = {"imbalance": books.imbalance}, _quarantine(lake, books)
+    measures["runs"], measures["quarantine"] = {"imbalance": books.imbalance}, _quarantine(lake, run, books)
     measures["readings"]["late_share"] = books.late_rows / books.readings_new if books.readings_new > 0 else None
     results = expectations.judge(measures, lake.settings, run.run_id, Path(lake.place("data_docs")))
     _record(lake, run, results)
-    failed = [result for result in results if result.severity == "critical" and not result.success and not _is_accepted(lake, result)]
+    failed = [result for result in results if result.severity == "critical" and not result.success and not _is_accepted(lake, run, result)]
     if failed:
         reasons = "; ".join(f"{result.table}: {result.expectation} (seen {result.observed}, allowed {result.limit})" for result in failed)
         ledger.book(lake, run, books, "held", {}, note=reasons)
@@ -40,7 +37,7 @@ HOW_TO_GO_ON = (
 )
 
 
-def _quarantine(lake: Lake, books: Books) -> dict[str, Any]:
+def _quarantine(lake: Lake, run: Run, books: Books) -> dict[str, Any]:
     """The share of bad lines that is judged: the run's own where it shows that input is good again, else that of everything
     that waits to be published, but for what a person accepted."""
     own = _share(books.quarantined, books.lines_read)
@@ -61,7 +58,7 @@ def _record(lake: Lake, run: Run, results: list[Result]) -> None:
     lake.append("quality_results", lake.rows("quality_results", *rows), run.write("quality_results"))
 
 
-def _is_accepted(lake: Lake, result: Result) -> bool:
+def _is_accepted(lake: Lake, run: Run, result: Result) -> bool:
     """A person has accepted a held run that failed the same check. Bad lines are not accepted in advance: `_quarantine` counts them."""
     known = acceptance.accepted(lake)
     notes = [row.note for row in acceptance.held_runs(lake) if row.run_id in known]

@@ -10,15 +10,14 @@ from spark_jobs.runtime import changes, measures, reference, staging
 from spark_jobs.runtime.derivation import Derivation
 from spark_jobs.runtime.job import job
 from spark_jobs.runtime.lake import Lake
-from spark_jobs.runtime.run import Run, history
+from spark_jobs.runtime.run import Run
 from spark_jobs.transforms import alerts
 
 
 @job
 def derive_tables(run: Run, lake: Lake) -> None:
-    published = history(lake).published
-    changed = changes.since_publication(lake, published)
-    derived = Derivation(lake, run.clock(lake.settings), changed, reference.load(lake.spark, lake.settings), published)
+    changed = changes.since_publication(lake, run.published)
+    derived = Derivation(lake, run.clock(lake.settings), changed, reference.load(lake.spark, lake.settings), run.published)
 
     staging.start(lake, run)
     staged = {

@@ -15,7 +15,7 @@ from spark_jobs.runtime.job import job
 from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.ledger import batches_after
 from spark_jobs.runtime.requests import Request
-from spark_jobs.runtime.run import Run, history
+from spark_jobs.runtime.run import Run
 
 
 @job
@@ -28,9 +28,8 @@ class Ingest:
 
     def __init__(self, run: Run, lake: Lake) -> None:
         self.run, self.lake = run, lake
-        booked_until = history(lake).booked_until
-        self.written = batches_after(lake, booked_until)  # by a run that died before it was booked, perhaps
-        self.seq = max((books.until for books in self.written.values()), default=booked_until)
+        self.written = batches_after(lake, run.booked_until)  # by a run that died before it was booked, perhaps
+        self.seq = max((books.until for books in self.written.values()), default=run.booked_until)
 
     def all(self) -> None:
         settings = self.lake.settings

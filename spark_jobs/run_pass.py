@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
+from collections.abc import Callable
+from dataclasses import replace
 
 import expectations
 from include.settings import SettingError, Settings
@@ -29,13 +31,15 @@ def run_pass(lake: Lake) -> str:
     return run.run_id
 
 
-def main() -> int:
+def main(prepare: Callable[[Lake], str | None] = lambda lake: None) -> int:
+    """`prepare` may do something first, and say as of when the pass is to be."""
     try:
-        settings = Settings.from_env()
-        with opened(settings, "make pass") as lake:
+        with opened(Settings.from_env(), "make pass") as lake:
             threading.Thread(target=expectations.warm_up, daemon=True).start()  # its import takes seconds that Spark needs anyway
+            as_of = prepare(lake)
+            lake.settings = replace(lake.settings, as_of=lake.settings.as_of or as_of or "")
             run_id = run_pass(lake)
-            print(summary.of_run(lake, run_id))
+        print(summary.of_run(lake.settings, run_id))
     except Held as held:
         print(f"held {held}", flush=True)
         return HELD
@@ -44,7 +48,8 @@ def main() -> int:
         return FAILED
     except Exception as error:
         traceback.print_exc()
-        print(f"failed {type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no message'}", flush=True)
+        message = str(error).strip().splitlines() or ["no message"]
+        print(f"failed {type(error).__name__}: {message[0]}", flush=True)
         return FAILED
     print(f"published {run_id}", flush=True)
     return 0

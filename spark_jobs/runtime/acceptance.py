@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -13,7 +14,6 @@ from include.settings import iso
 from spark_jobs.runtime import storage
 from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.lake import Lake
-from spark_jobs.runtime.run import history
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,14 @@ class Acceptance:
     by: str
     why: str
     at: str
+    as_of: str  # the held run's clock
 
 
 def held_runs(lake: Lake) -> list[Row]:
     """The held runs since the last publication, oldest first."""
-    published = history(lake).published
-    rows = lake.read("runs").filter((F.col("status") == "held") & (F.col("number") > (published.number if published else 0)))
-    return rows.orderBy("number").collect()
+    recent = lake.read("runs").select("run_id", "number", "status", "lines_read", "quarantined", "note", "as_of").orderBy(F.desc("number"))
+    since = itertools.takewhile(lambda row: row.status != "published", recent.toLocalIterator())
+    return sorted((row for row in since if row.status == "held"), key=lambda row: row.number)
 
 
 def accepted(lake: Lake) -> dict[str, Acceptance]:
@@ -37,13 +38,15 @@ def accepted(lake: Lake) -> dict[str, Acceptance]:
 
 
 def accept(lake: Lake, run_id: str, by: str, why: str) -> Acceptance:
+    """Write it down; the next run publishes what the held one staged."""
     if not by.strip() or not why.strip():
         raise Stop("say who accepts the run and why: make accept run=… by=… why=…")
-    held = [row.run_id for row in held_runs(lake)]
+    held = {row.run_id: row for row in held_runs(lake)} if lake.exists("runs") else {}
     if run_id not in held:
         waiting = f"waiting: {', '.join(held)}" if held else "no run is waiting to be accepted"
         raise Stop(f"run {run_id or '(none given)'} is not held; {waiting}. Nothing was changed.")
-    known = accepted(lake) | {run_id: Acceptance(run_id, by.strip(), why.strip(), iso(datetime.now(UTC)))}
+    as_of = iso(held[run_id].as_of.replace(tzinfo=UTC))
+    known = accepted(lake) | {run_id: Acceptance(run_id, by.strip(), why.strip(), iso(datetime.now(UTC)), as_of)}
     storage.write_text(lake.place("control", "accepted.json"), json.dumps([asdict(item) for item in known.values()], indent=1))
     return known[run_id]
 
@@ -51,5 +54,7 @@ def accept(lake: Lake, run_id: str, by: str, why: str) -> Acceptance:
 def note(lake: Lake) -> str:
     """What a publication says about the held runs that it publishes too."""
     known = accepted(lake)
+    if not known:
+        return ""
     people = [known[row.run_id] for row in held_runs(lake) if row.run_id in known]
     return "; ".join(f"{item.run_id} accepted by {item.by}: {item.why}" for item in people)

@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from include.rules import RULES, Outage, Rule
-from include.settings import Clock
+from include.settings import Clock, utc
 from spark_jobs.runtime.changes import Changes
-from spark_jobs.runtime.event_slices import HOUR_S, within
+from spark_jobs.runtime.event_slices import HOUR_S, day, touched_hours, within
 from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.reference import Reference
 from spark_jobs.runtime.run import Published
@@ -31,6 +31,11 @@ class Derivation:
         self.inventory = _kept(inventory.with_defaults(reference.frame("sensors"), self.settings))
 
     @property
+    def is_quiet(self) -> bool:
+        """No reading came: only the clock went on."""
+        return not self.is_whole and not self.changes.hours
+
+    @property
     def is_whole(self) -> bool:
         """Everything is worked out, not only what changed."""
         return self.changes.rows is None or self.published is None
@@ -43,11 +48,13 @@ class Derivation:
 
     @cached_property
     def recent(self) -> DataFrame:
-        return _kept(sensor_stores.per_sensor_and_store(self.readings if self.is_whole else self.changes.present))
+        return self._kept_if_any(sensor_stores.per_sensor_and_store(self.readings if self.is_whole else self.changes.present))
 
     @cached_property
     def sensor_stores(self) -> DataFrame:
         before = self.lake.read("sensor_stores")
+        if self.is_quiet:
+            return before
         return _kept(sensor_stores.merged(before.limit(0) if self.is_whole else before, self.recent))
 
     @cached_property
@@ -91,13 +98,12 @@ class Derivation:
         for store_id, since in newly_expected.items():
             later = near.filter((F.col("store_id") == store_id) & (F.col("window_end") > F.lit(since)))
             touched = touched.unionByName(later.select(*store_minutes.KEY))
-        return _kept(touched.distinct())
+        return self._kept_if_any(touched.distinct())
 
     def _measured(self, touched: DataFrame) -> DataFrame:
-        hours = touched.select(F.floor(F.unix_seconds("window_start") / HOUR_S).alias("hour")).distinct().collect()
-        slices = self.readings.filter(within(sorted(row.hour for row in hours))).withColumn("window_start", minute_of(F.col("event_ts")))
+        slices = self.readings.filter(within(touched_hours(touched, "window_start") if self.changes.hours else [])).withColumn("window_start", minute_of(F.col("event_ts")))
         slices = slices.join(F.broadcast(touched), store_minutes.KEY, "left_semi")
-        return _kept(store_minutes.measures_per_minute(slices, self.inventory, self.settings))
+        return self._kept_if_any(store_minutes.measures_per_minute(slices, self.inventory, self.settings))
 
     def _newly_expected(self) -> dict[str, datetime]:
         """Stores where a sensor unknown to the inventory was first heard, or first heard earlier than was known, and from when."""
@@ -115,11 +121,11 @@ class Derivation:
         assert self.published is not None
         settings = self.settings
         newest = max(hour for hour in (*self.changes.hours, int(self.clock.as_of.timestamp()) // HOUR_S))
-        last = _day(newest) + DAY
-        moved = self.published.as_of - timedelta(seconds=settings.idle_after_s + settings.allowed_lateness_s, hours=settings.silent_store_hours)
+        last = day(newest) + DAY
+        moved = utc(self.published.as_of) - timedelta(seconds=settings.idle_after_s + settings.allowed_lateness_s, hours=settings.silent_store_hours)
         first = min([moved.date(), *(since.date() for since in newly_expected.values())])
         days = {first + DAY * i for i in range((last - first).days + 1)}
-        days |= {_day(hour) + DAY * i for hour in self.changes.hours for i in (0, 1)}
+        days |= {day(hour) + DAY * i for hour in self.changes.hours for i in (0, 1)}
         return sorted(days)
 
     # Silences and what the rules find
@@ -138,7 +144,7 @@ class Derivation:
         silences = changed.join(silences, "sensor_id").filter(around).groupBy(*key)
         silences = silences.agg(F.min("started_at").alias("silent_from"), F.max("ended_at").alias("silent_to"))
         margin = F.greatest(F.lit(alerts.longest_look_back_s(RULES)).cast("bigint"), "silent_after_s", "was_silent_after_s")
-        return _kept(
+        return self._kept_if_any(
             changed.join(self._was_last, "sensor_id", "left")
             .join(self.sensors.select("sensor_id", "silent_after_s"), "sensor_id")
             .join(silences, key, "left")
@@ -164,10 +170,12 @@ class Derivation:
             slices = self.readings.filter(within(self._hours_in_ranges())).join(F.broadcast(self.ranges), "sensor_id")
             rows = outages.with_neighbours(slices.filter("event_ts between read_from and read_to"), "sensor_id", "range_id")
         known = self.sensors.select("sensor_id", "home", "silent_after_s")
-        return _kept(rows.join(F.broadcast(known), "sensor_id").filter(outages.is_followed_by_silence() | outages.is_doubled() | alerts.is_notable(RULES)))
+        return self._kept_if_any(rows.join(F.broadcast(known), "sensor_id").filter(outages.is_followed_by_silence() | outages.is_doubled() | alerts.is_notable(RULES)))
 
     def _hours_in_ranges(self) -> list[int]:
         """Between read_from and near_from, and between near_to and read_to, the sensor said nothing: only the ends are read."""
+        if self.is_quiet:
+            return []
         borders = ("read_from", "near_from", "near_to", "read_to")
         rows = self.ranges.select(*(F.floor(F.unix_seconds(name) / HOUR_S).alias(name) for name in borders)).distinct().collect()
         near = {hour for row in rows for hour in range(row.near_from, row.near_to + 1)}
@@ -250,10 +258,12 @@ class Derivation:
         return heartbeats.build(self.sensors, self.outages[0], self.clock)
 
 
+    def _kept_if_any(self, rows: DataFrame) -> DataFrame:
+        """Without changed readings the optimiser drops these frames altogether, but it cannot look into one that is kept."""
+        return rows if self.is_quiet else _kept(rows)
+
+
 def _kept(rows: DataFrame) -> DataFrame:
-    """Used more than once: worked out once. The session's end lets go of it."""
-    return rows.persist(StorageLevel.MEMORY_AND_DISK)
-
-
-def _day(hour: int) -> date:
-    return datetime.fromtimestamp(hour * HOUR_S, UTC).date()
+    """Used more than once: worked out once, and cut off from its plan. What follows is planned without what came before it,
+    which is most of a small run's time. An executor that dies takes it along; then the task is tried again."""
+    return rows.localCheckpoint(storageLevel=StorageLevel.MEMORY_AND_DISK)

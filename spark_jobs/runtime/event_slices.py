@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -12,10 +12,14 @@ MOST_RANGES = 50
 HOUR_S = 3600
 
 
-def touched_hours(rows: DataFrame) -> list[int]:
+def touched_hours(rows: DataFrame, column: str = "event_ts") -> list[int]:
     """The hours (since 1970) that the rows' event times lie in, each once."""
-    hours = rows.select(F.floor(F.unix_seconds("event_ts") / HOUR_S).alias("hour")).filter("hour is not null").distinct()
+    hours = rows.select(F.floor(F.unix_seconds(column) / HOUR_S).alias("hour")).filter("hour is not null").distinct()
     return sorted(row.hour for row in hours.collect())
+
+
+def day(hour: int) -> date:
+    return datetime.fromtimestamp(hour * HOUR_S, UTC).date()
 
 
 def within(hours: list[int], column: str = "event_ts", date: str | None = "event_date") -> Column:

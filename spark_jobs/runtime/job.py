@@ -36,8 +36,10 @@ class Job:
     def _alone(self) -> None:
         settings = Settings.from_env()
         with opened(settings, f"{self.name} of {settings.run_id}") as lake:
-            run = beginning.begin_or_resume(lake) if self.name == "ingest_readings" else runs.continued(lake)
-            self.work(run, lake)
+            if self.name == "ingest_readings":
+                self.work(beginning.begin_or_resume(lake), lake)
+            elif run := runs.continued(lake):
+                self.work(run, lake)
 
 
 def job(work: Work) -> Job:

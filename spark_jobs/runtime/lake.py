@@ -7,8 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+import deltalake
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from include.settings import Settings
 from include.tables import TABLES, Table
@@ -32,6 +34,7 @@ class Write:
 class Lake:
     def __init__(self, spark: SparkSession, settings: Settings, still_mine: Callable[[], None] = lambda: None) -> None:
         self.spark, self.settings, self.still_mine = spark, settings, still_mine
+        self._frames: dict[str, DataFrame] = {}
 
     def place(self, *parts: str) -> str:
         return "/".join((self.settings.lake, *parts))
@@ -43,7 +46,10 @@ class Lake:
         return storage.exists(self.path(table) + "/_delta_log")
 
     def read(self, table: str) -> DataFrame:
-        return self.spark.read.format("delta").load(self.path(table))
+        """The table as it is now. Nobody else writes it while we hold the lease, so it is looked up again only after a write."""
+        if table not in self._frames:
+            self._frames[table] = self.spark.read.format("delta").load(self.path(table))
+        return self._frames[table]
 
     def read_at(self, table: str, version: int) -> DataFrame:
         return self.spark.read.format("delta").option("versionAsOf", version).load(self.path(table))
@@ -58,19 +64,26 @@ class Lake:
         return max(int(name[:20]) for name in names if name.endswith(".json") and name[:20].isdigit())
 
     def create_missing_tables(self) -> None:
-        together(*(lambda table=table: self._create(table) for table in TABLES.values() if not self.exists(table.name)))
+        for table in TABLES.values():
+            if not self.exists(table.name):
+                self._create(table)
 
     def _create(self, table: Table) -> None:
-        builder = DeltaTable.createIfNotExists(self.spark).location(self.path(table.name)).comment(table.meaning)
-        for column in table.columns:
-            builder = builder.addColumn(column.name, column.type, comment=column.meaning)
-        if table.partitioned_by:
-            builder = builder.partitionedBy(*table.partitioned_by)
+        """By delta-rs, in milliseconds where Spark takes more than a second each; from then on only Spark writes the table."""
+        self.still_mine()
+        properties = {"delta.enableDeletionVectors": "false", "delta.checkpointInterval": "20"}  # every reader can read it
         if table.skipping_on:
-            builder = builder.property("delta.dataSkippingStatsColumns", ",".join(table.skipping_on))
+            properties["delta.dataSkippingStatsColumns"] = ",".join(table.skipping_on)
         if table.has_change_feed:
-            builder = builder.property("delta.enableChangeDataFeed", "true")
-        builder.property("delta.enableDeletionVectors", "false").execute()  # every reader can read the table
+            properties["delta.enableChangeDataFeed"] = "true"
+        deltalake.DeltaTable.create(
+            self.path(table.name),
+            deltalake.Schema.from_json(StructType.fromDDL(table.schema_with_meanings).json()),
+            mode="ignore",
+            partition_by=list(table.partitioned_by),
+            description=table.meaning,
+            configuration=properties,
+        )
 
     def append(self, table: str, rows: DataFrame, write: Write) -> None:
         self._save(table, rows, write, "append")
@@ -82,6 +95,7 @@ class Lake:
         self.still_mine()
         named = rows.select(*TABLES[table].names).write.format("delta").mode(mode)
         named.option("txnAppId", write.app).option("txnVersion", write.number).save(self.path(table))
+        self._frames.pop(table, None)
 
     def upsert(self, table: str, rows: DataFrame, write: Write, narrowed_by: str = "true") -> None:
         """One MERGE by the table's key; rows with `change` = 'delete' go. `narrowed_by` tells which rows of `target` can match."""
@@ -98,6 +112,7 @@ class Lake:
             .whenNotMatchedInsert("source.change <> 'delete'", values=values)
             .execute()
         )
+        self._frames.pop(table, None)
 
     def remove(self, table: str, rows: DataFrame, write: Write, by: tuple[str, ...], narrowed_by: str = "true") -> None:
         self.still_mine()
@@ -105,6 +120,7 @@ class Lake:
         same = " AND ".join(f"target.{column} <=> source.{column}" for column in by)
         target = DeltaTable.forPath(self.spark, self.path(table)).alias("target")
         target.merge(rows.select(*by).alias("source"), f"{same} AND {narrowed_by}").whenMatchedDelete().execute()
+        self._frames.pop(table, None)
 
     def _name_merges(self, write: Write) -> None:
         self.spark.conf.set("spark.databricks.delta.write.txnAppId", write.app)

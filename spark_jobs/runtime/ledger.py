@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -80,10 +79,11 @@ def batches_after(lake: Lake, seq: int) -> dict[str, Books]:
     return {row.batch: _books(row) for row in rows}
 
 
-def summed(batches: Iterable[Books], until: int = 0) -> Books:
-    books = Books(until=until)
-    for each in batches:
-        books.add(each)
+def unbooked(lake: Lake, run: Run) -> Books:
+    """What the run has to book: all batches since the last one that was booked, whoever wrote them."""
+    books = Books(until=run.booked_until)
+    for batch in batches_after(lake, run.booked_until).values():
+        books.add(batch)
     return books
 
 

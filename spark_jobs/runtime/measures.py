@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -10,7 +11,7 @@ from pyspark.sql import functions as F
 from include.settings import Settings
 from include.tables import TABLES
 from spark_jobs.runtime.derivation import Derivation
-from spark_jobs.runtime.event_slices import HOUR_S
+from spark_jobs.runtime.event_slices import day
 from spark_jobs.runtime.lake import Lake
 from spark_jobs.transforms import outages
 
@@ -18,18 +19,23 @@ Measures = dict[str, dict[str, Any]]
 
 
 def take(lake: Lake, derived: Derivation, staged: dict[str, DataFrame]) -> Measures:
-    measures: Measures = {table: _keys_and_ranges(table, rows, lake.settings) for table, rows in staged.items()}
+    measures = _keys_and_ranges(staged, lake.settings)
     measures["store_minutes"] |= _completeness(staged["store_minutes"])
     measures["store_minutes"]["unaccounted"] = _unaccounted(lake, derived, staged["store_minutes"])
     measures["readings"] = _readings(derived)
     return measures
 
 
-def _keys_and_ranges(table: str, staged: DataFrame, settings: Settings) -> dict[str, Any]:
-    rows = staged.filter("change <> 'delete'")
-    sane = _is_sane(table, settings)
-    row = rows.agg(F.count("*").alias("rows"), F.countDistinct(*TABLES[table].key).alias("keys"), F.count_if(~F.coalesce(sane, F.lit(False))).alias("odd")).collect()[0]
-    return {"rows": row["rows"], "doubled_keys": row["rows"] - row["keys"], "out_of_range": row["odd"]}
+def _keys_and_ranges(staged: dict[str, DataFrame], settings: Settings) -> Measures:
+    counts = []
+    for table, changes in staged.items():
+        is_odd = F.count_if(~F.coalesce(_is_sane(table, settings), F.lit(False)))
+        per_key = changes.filter("change <> 'delete'").groupBy(*TABLES[table].key).agg(F.count("*").alias("rows"), is_odd.alias("odd"))
+        counts.append(per_key.agg(F.lit(table).alias("table"), *(F.coalesce(F.sum(F.expr(each)), F.lit(0)).alias(name) for name, each in _SUMS.items())))
+    return {row.table: {name: row[name] for name in _SUMS} for row in reduce(DataFrame.unionByName, counts).collect()}
+
+
+_SUMS = {"doubled_keys": "rows - 1", "out_of_range": "odd"}
 
 
 def _is_sane(table: str, settings: Settings) -> Column:
@@ -62,7 +68,7 @@ def _completeness(staged: DataFrame) -> dict[str, Any]:
 def _unaccounted(lake: Lake, derived: Derivation, staged: DataFrame) -> int:
     """Readings of the touched days, less those that the minutes of these days will count once published."""
     days = {row.window_date for row in staged.select("window_date").distinct().collect() if row.window_date is not None}
-    days |= {row.day for row in _days(derived).collect()}
+    days |= {day(hour) for hour in derived.changes.hours}
     if not days:
         return 0
     after = lake.read("store_minutes").filter(F.col("window_date").isin(sorted(days))).join(staged, list(TABLES["store_minutes"].key), "left_anti")
@@ -71,16 +77,12 @@ def _unaccounted(lake: Lake, derived: Derivation, staged: DataFrame) -> int:
     return int(there - in_minutes.collect()[0][0])
 
 
-def _days(derived: Derivation) -> DataFrame:
-    hours = derived.lake.spark.createDataFrame([(hour,) for hour in derived.changes.hours], "hour bigint")
-    return hours.select(F.to_date(F.timestamp_seconds(F.col("hour") * HOUR_S)).alias("day")).distinct()
-
-
 def _readings(derived: Derivation) -> dict[str, Any]:
     settings = derived.settings
-    newest = derived.sensor_stores.agg(F.max("last_seen_at").alias("at")).collect()[0]["at"]
     low, high = round(settings.lowest_temperature_c * 1000), round(settings.highest_temperature_c * 1000)
-    odd = derived.recent.filter(~(F.col("lowest_mc") >= low) | ~(F.col("highest_mc") <= high)).count()
-    doubled = derived.notable.filter(outages.is_doubled()).count()
-    age = None if newest is None else max(0.0, derived.clock.as_of.timestamp() - newest.timestamp())
-    return {"doubled_keys": doubled, "out_of_range": odd, "age_s": age}
+    newest = derived.sensor_stores.agg(F.max("last_seen_at").alias("newest"))
+    odd = derived.recent.agg(F.count_if(~F.col("lowest_mc").between(low, high) | ~F.col("highest_mc").between(low, high)).alias("odd"))
+    doubled = derived.notable.agg(F.count_if(outages.is_doubled()).alias("doubled"))
+    row = newest.crossJoin(odd).crossJoin(doubled).collect()[0]
+    age = None if row.newest is None else max(0.0, derived.clock.as_of.timestamp() - row.newest.timestamp())
+    return {"doubled_keys": row.doubled, "out_of_range": row.odd, "age_s": age}

@@ -21,8 +21,7 @@ TIMES = {"store_minutes": "window_date", "outages": "started_at", "alerts": "sta
 def publish(lake: Lake, run: Run, note: str = "") -> None:
     runs.mark_publishing(lake, run)
     together(*(lambda table=table: _move(lake, run, table) for table in PUBLISHED))
-    past = runs.history(lake)
-    books = ledger.summed(ledger.batches_after(lake, past.booked_until).values(), past.booked_until)
+    books = ledger.unbooked(lake, run)
     versions = {table: lake.version(table) for table in TABLES if table not in ("runs", "run_stores")}
     versions["readings"] = staging.read_notes(lake, run, "measures")["versions"]["readings"]
     ledger.book(lake, run, books, "published", versions, note)

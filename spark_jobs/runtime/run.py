@@ -13,8 +13,15 @@ from pyspark.sql import functions as F
 
 from include.settings import Clock, Settings, iso, utc
 from spark_jobs.runtime import storage
-from spark_jobs.runtime.errors import Stop
+from spark_jobs.runtime.errors import Held, Stop
 from spark_jobs.runtime.lake import Lake, Write
+
+
+@dataclass(frozen=True)
+class Published:
+    number: int
+    as_of: str
+    versions: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,8 @@ class Run:
     number: int
     as_of: str
     started_at: str
+    booked_until: int  # the last ingest batch that an earlier run booked
+    published: Published | None  # the last published state: what derive starts from
     is_publishing: bool = False
 
     def clock(self, settings: Settings) -> Clock:
@@ -31,15 +40,6 @@ class Run:
 
     def write(self, step: str) -> Write:
         return Write(step, self.number)
-
-
-@dataclass(frozen=True)
-class Published:
-    """The last published state: what derive starts from."""
-
-    number: int
-    as_of: datetime
-    versions: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,16 @@ def history(lake: Lake, number: int = 0, run_id: str = "") -> History:
         )
         .collect()[0]
     )
-    published = Published(row.published.number, row.published.as_of.replace(tzinfo=UTC), row.published.versions) if row.was_published else None
+    published = Published(row.published.number, iso(row.published.as_of.replace(tzinfo=UTC)), row.published.versions) if row.was_published else None
     return History(row.last_number, row.booked_until, published, row.has_ended, row.is_used)
 
 
 def under_way(lake: Lake) -> Run | None:
     text = storage.read_text(lake.place("control", "run.json"))
-    return None if text is None else Run(**json.loads(text))
+    if text is None:
+        return None
+    fields = json.loads(text)
+    return Run(**{**fields, "published": Published(**fields["published"]) if fields["published"] else None})
 
 
 def begin(lake: Lake, past: History) -> Run:
@@ -81,20 +84,23 @@ def begin(lake: Lake, past: History) -> Run:
     settings, number = lake.settings, past.last_number + 1
     run_id = settings.run_id or f"pass-{number:06d}"
     run_id = f"{run_id}~{number}" if past.is_used else run_id  # a cleared run of Airflow that starts again has books of its own
-    run = Run(run_id, settings.run_id, number, iso(_as_of(settings, past)), iso(datetime.now(UTC)))
+    run = Run(run_id, settings.run_id, number, iso(_as_of(settings, past)), iso(datetime.now(UTC)), past.booked_until, past.published)
     save(lake, run)
     return run
 
 
-def continued(lake: Lake) -> Run:
-    """The run that an earlier task of the same Airflow run began."""
+def continued(lake: Lake) -> Run | None:
+    """The run that an earlier task of the same Airflow run began; None where a first attempt has published it already."""
     run = under_way(lake)
     if run is None or run.asked_as != lake.settings.run_id:
         raise Stop(
             f"run {lake.settings.run_id} is not the one under way ({run.run_id if run else 'none'}): a later one has taken its place. "
             "Nothing was changed. Trigger a new run; it takes whatever is still to be done."
         )
-    return run
+    ended = lake.read("runs").filter(F.col("number") == run.number).select("status", "note").collect()
+    if ended and ended[0].status == "held":
+        raise Held(f"run {run.run_id} is held: {ended[0].note}")
+    return None if ended else run
 
 
 def save(lake: Lake, run: Run) -> None:
@@ -111,7 +117,7 @@ def _as_of(settings: Settings, past: History) -> datetime:
     if not settings.as_of:
         raise Stop("COLDSTORE_AS_OF is not set: say as of when, for example COLDSTORE_AS_OF=2025-11-08T16:00:00Z make pass.")
     wanted = utc(settings.as_of)
-    if past.published is not None and wanted < past.published.as_of:
-        print(f"as_of {iso(wanted)} lies before the last published one: this run uses {iso(past.published.as_of)}.", flush=True)
-        return past.published.as_of
+    if past.published is not None and wanted < utc(past.published.as_of):
+        print(f"as_of {iso(wanted)} lies before the last published one: this run uses {past.published.as_of}.", flush=True)
+        return utc(past.published.as_of)
     return wanted

@@ -1,0 +1,104 @@
+# Cold-Store Lakehouse. `make` alone lists the commands; everything is installed below .local/ by whichever command needs it first.
+SHELL := /bin/bash
+.ONESHELL:
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+LOCAL := $(CURDIR)/.local
+SPARK := $(LOCAL)/spark/bin/python
+AIRFLOW := $(LOCAL)/airflow/bin/python
+UV := $(LOCAL)/uv/bin/uv
+export COLDSTORE_LAKE ?= $(CURDIR)/lake
+export PYTHONPATH := $(CURDIR)
+export UV_CACHE_DIR ?= $(LOCAL)/cache/uv
+rows ?= 10000000
+
+.PHONY: help setup run test check pass line accept replay sample summary up down bench lock clean
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+run: setup $(LOCAL)/airflow/.done ## all set-up, sample readings, one pass through Airflow, a summary; again: the next hours
+	@as_of=$$($(SPARK) -m simulator --lake "$(COLDSTORE_LAKE)" | tee /dev/stderr | sed -n 's/^as_of=//p')
+	$(AIRFLOW) scripts/airflow_server.py run --as-of "$$as_of"
+	$(SPARK) -m spark_jobs.show_summary
+
+test: setup $(LOCAL)/airflow/.done check ## all set-up, every test
+	@$(SPARK) -m pytest tests --ignore=tests/dags
+	$(AIRFLOW) -m pytest tests/dags
+
+check: setup ## ruff and mypy
+	@$(LOCAL)/spark/bin/ruff check .
+	$(LOCAL)/spark/bin/ruff format --check .
+	$(LOCAL)/spark/bin/mypy
+
+pass: setup ## one pass over COLDSTORE_LAKE as of COLDSTORE_AS_OF, without Airflow
+	@COLDSTORE_AS_OF="$${COLDSTORE_AS_OF:-$$(date -u +%Y-%m-%dT%H:%M:%SZ)}" $(SPARK) -m spark_jobs.run_pass
+
+line: setup ## source=… position=…: the raw line behind a reading or a quarantined row
+	@$(SPARK) -m spark_jobs.show_line --source "$(source)" --position "$(position)"
+
+accept: setup ## run=… by=… why=…: publish a held run all the same
+	@$(SPARK) -m spark_jobs.accept_run --run "$(run)" --by "$(by)" --why "$(why)"
+
+replay: setup ## [reason=…]: judge quarantined lines again, take in what is valid now
+	@$(SPARK) -m spark_jobs.replay_quarantine --reason "$(reason)"
+
+sample: setup ## [args="--stores 3 --hours 4 …"]: write sample readings into the landing folder
+	@$(SPARK) -m simulator --lake "$(COLDSTORE_LAKE)" $(args)
+
+summary: setup ## what the last run did
+	@$(SPARK) -m spark_jobs.show_summary
+
+up: setup $(LOCAL)/airflow/.done ## Airflow with its UI and scheduler, in the background
+	@$(AIRFLOW) scripts/airflow_server.py up
+
+down: ## end what `make up` started
+	@[ ! -x $(AIRFLOW) ] || $(AIRFLOW) scripts/airflow_server.py down
+
+bench: setup ## [rows=…]: the benchmark, side by side with DuckDB, as ratios
+	@$(SPARK) -m benchmark --rows $(rows)
+
+setup: $(LOCAL)/spark/.done $(LOCAL)/jars/.done $(LOCAL)/spark-defaults.conf $(LOCAL)/spark.jsa ## install everything a pass needs
+
+lock: $(LOCAL)/uv/.done ## write requirements/*.txt anew from pyproject.toml
+	@for group in airflow spark setup; do
+	  $(UV) pip compile -q pyproject.toml --group $$group --overrides requirements/overrides.txt --universal --generate-hashes \
+	    --python-version 3.11 --custom-compile-command "make lock" -o requirements/$$group.txt
+	done
+
+clean: down ## remove what set-up made (the lake stays)
+	@rm -rf $(LOCAL) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# Set-up, each step once; a step that fails leaves nothing behind that looks done.
+$(LOCAL)/machine: scripts/check_machine.sh
+	@bash scripts/check_machine.sh $(LOCAL)
+	touch $@
+
+$(LOCAL)/uv/.done: requirements/setup.txt | $(LOCAL)/machine
+	@echo "set-up: uv" >&2
+	python3 -m venv --clear $(LOCAL)/uv
+	$(LOCAL)/uv/bin/pip install -q --require-hashes -r $< || { echo "uv could not be installed: is the package index reachable? Then type the command again." >&2; exit 1; }
+	touch $@
+
+$(LOCAL)/%/.done: requirements/%.txt $(LOCAL)/uv/.done
+	@echo "set-up: Python environment $*" >&2
+	[ -x $(LOCAL)/$*/bin/python ] || $(UV) venv -q --python python3.11 $(LOCAL)/$*
+	$(UV) pip sync -q --python $(LOCAL)/$* $< || { echo "the environment $* could not be installed: is the package index reachable, is there space on the disk? Then type the command again." >&2; exit 1; }
+	touch $@
+
+$(LOCAL)/jars/.done: jars/ivy.xml jars/ivysettings.xml $(LOCAL)/spark/.done
+	@echo "set-up: jars" >&2
+	rm -rf $(LOCAL)/jars
+	java -Divy.cache=$(LOCAL)/cache/ivy -jar $(LOCAL)/spark/lib/python3.11/site-packages/pyspark/jars/ivy-*.jar -settings jars/ivysettings.xml -ivy $< \
+	  -types jar -retrieve "$(LOCAL)/jars/[conf]/[artifact]-[revision].[ext]" -warn > $(LOCAL)/ivy.log 2>&1 \
+	  || { tail -5 $(LOCAL)/ivy.log >&2; echo "the jars could not be fetched: is Maven Central reachable? Then type the command again." >&2; exit 1; }
+	touch $@
+
+$(LOCAL)/spark-defaults.conf: spark_jobs/spark-defaults.conf $(LOCAL)/jars/.done
+	@sed "s#@PROJECT@#$(CURDIR)#g" $< > $@
+
+# A class-data-sharing archive, made by one small pass: a job starts in half the time.
+$(LOCAL)/spark.jsa: scripts/train_start.sh $(LOCAL)/spark-defaults.conf $(LOCAL)/spark/.done
+	@echo "set-up: archive of Java classes, so that jobs start in half the time" >&2
+	bash scripts/train_start.sh $(LOCAL)

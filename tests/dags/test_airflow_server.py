@@ -1,0 +1,267 @@
+"""What `make up`, `make down` and `make run` stand on: private secrets, loopback only, and no process left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+
+import airflow_server as server
+import pytest
+
+LOOPBACK = "127.0.0.1"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of the test's own, where the script takes everything from and writes everything to."""
+    home = tmp_path / "airflow_home"
+    monkeypatch.setattr(server, "HOME", home)
+    monkeypatch.setattr(server, "STATE", home / "server.json")
+    monkeypatch.setattr(server, "LOGS", home / "logs")
+    return home
+
+
+def prepared(home: Path) -> Path:
+    before = os.umask(0)  # as careless as can be
+    try:
+        server.prepare(home, 8080, is_scheduling=True)
+    finally:
+        os.umask(before)
+    return home
+
+
+# --- secrets ------------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["secrets.json", "passwords.json", "airflow.cfg"])
+def test_what_holds_a_secret_is_for_its_owner_only(home: Path, name: str) -> None:
+    assert (prepared(home) / name).stat().st_mode & 0o777 == 0o600
+    assert home.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_file_that_was_opened_up_is_closed_again(home: Path) -> None:
+    for name in ("secrets.json", "passwords.json", "airflow.cfg"):
+        (prepared(home) / name).chmod(0o644)
+    prepared(home)
+    assert {(home / name).stat().st_mode & 0o777 for name in ("secrets.json", "passwords.json", "airflow.cfg")} == {0o600}
+
+
+def test_secrets_are_made_once_and_differ_between_installations(home: Path, tmp_path: Path) -> None:
+    def secrets(place: Path) -> set[str]:
+        texts = [(prepared(place) / name).read_text(encoding="utf-8") for name in ("secrets.json", "passwords.json")]
+        return {value for text in texts for value in json.loads(text).values()}
+
+    first, again, other = secrets(home), secrets(home), secrets(tmp_path / "other")
+    assert first == again
+    assert not first & other
+    assert len(first) == 4
+    assert min(map(len, first)) >= 20
+
+
+# --- configuration ------------------------------------------------------------------------------------------------------------------------
+
+
+def test_airflow_itself_reads_a_configuration_that_is_closed_to_the_outside(home: Path) -> None:
+    program = """
+import json
+from airflow.configuration import conf
+asked = [("api", "host"), ("api", "base_url"), ("core", "execution_api_server_url"), ("core", "simple_auth_manager_all_admins"),
+         ("core", "load_examples"), ("scheduler", "enable_health_check"), ("core", "executor"), ("api", "workers")]
+known = json.load(open(f"{conf.get('core', 'simple_auth_manager_passwords_file').rsplit('/', 1)[0]}/secrets.json"))
+kept = [conf.get("core", "fernet_key"), conf.get("api_auth", "jwt_secret"), conf.get("api", "secret_key")]
+values = [conf.get(*name) for name in asked]
+print(json.dumps({"values": values, "secrets": kept == list(known.values()), "parallelism": conf.getint("core", "parallelism")}))
+"""
+    env = {**os.environ, "AIRFLOW_HOME": str(prepared(home))}
+    del env["AIRFLOW__CORE__LOAD_EXAMPLES"]
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+    seen = json.loads(done.stdout.splitlines()[-1])
+    address = f"http://{LOOPBACK}:8080"
+    assert seen["values"] == [LOOPBACK, address, f"{address}/execution/", "False", "False", "False", "LocalExecutor", "1"]
+    assert seen["secrets"]
+    assert seen["parallelism"] <= 4
+
+
+def test_no_server_is_started_that_listens_elsewhere() -> None:
+    assert set(server.COMPONENTS) == {"api-server", "dag-processor", "scheduler"}
+    assert server.COMPONENTS["api-server"][1:] == ["--host", LOOPBACK]
+    assert "--skip-serve-logs" in server.COMPONENTS["scheduler"]  # its log server would listen on every address
+
+
+def test_the_timetable_is_off_where_one_pass_was_asked_for(home: Path) -> None:
+    home.mkdir()
+    asked = [server.configuration(home, 8080, is_scheduling)["scheduler"]["use_job_schedule"] for is_scheduling in (True, False)]
+    assert asked == ["True", "False"]
+
+
+def test_the_servers_find_spark_submit_and_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AIRFLOW_CONN_COLDSTORE_SPARK", raising=False)
+    given = server.environment()
+    assert given["PATH"].split(os.pathsep)[0] == f"{server.PROJECT}/.local/spark/bin"
+    assert json.loads(given["AIRFLOW_CONN_COLDSTORE_SPARK"])["host"] == "local[*]"
+    assert LOOPBACK in given["NO_PROXY"].split(",")
+    monkeypatch.setenv("AIRFLOW_CONN_COLDSTORE_SPARK", "spark://a-cluster:7077")
+    assert server.environment()["AIRFLOW_CONN_COLDSTORE_SPARK"] == "spark://a-cluster:7077"
+
+
+# --- processes ----------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def family(home: Path) -> Iterator[tuple[server.State, list[int]]]:
+    """A server that ignores SIGTERM, and a task of it in a process group of its own."""
+    home.mkdir()
+    program = """
+import signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print(subprocess.Popen(["sleep", "60"], process_group=0).pid, flush=True)
+time.sleep(60)
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stdout is not None
+    task = int(process.stdout.readline())
+    state = {
+        "boot": server.boot(),
+        "mode": "up",
+        "port": 1,
+        "processes": {"scheduler": {"pid": process.pid, "born": server.born(process.pid)}},
+    }
+    yield state, [process.pid, task]
+    for pid in [process.pid, task]:
+        if server.stat(pid)[:1] not in ([], ["Z"]):
+            os.kill(pid, 9)
+    process.wait()
+    process.stdout.close()
+
+
+def test_stop_ends_the_whole_session(family: tuple[server.State, list[int]], monkeypatch: pytest.MonkeyPatch) -> None:
+    state, pids = family
+    monkeypatch.setattr(server, "GRACE_SECONDS", 1)
+    assert sorted(server.members(state)) == sorted(pids)
+    server.stop(state)
+    assert server.members(state) == []
+    assert [pid for pid in pids if server.stat(pid)[:1] not in ([], ["Z"])] == []
+
+
+@pytest.mark.parametrize(
+    "stale", [{"boot": "another"}, {"processes": {"scheduler": {"pid": 0, "born": "1"}}}], ids=["before a reboot", "a number used again"]
+)
+def test_a_strangers_process_is_left_alone(family: tuple[server.State, list[int]], stale: dict[str, Any]) -> None:
+    state, pids = family
+    if "processes" in stale:
+        stale["processes"]["scheduler"]["pid"] = pids[0]
+    server.stop({**state, **stale})
+    assert server.stat(pids[0])[0] != "Z"
+
+
+def test_down_says_so_where_nothing_runs(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert server.down() == 0
+    assert capsys.readouterr().out == "Airflow is not running.\n"
+
+
+def test_one_command_at_a_time(home: Path) -> None:
+    with server.lock(), pytest.raises(server.Problem, match="under way"), server.lock():
+        pass
+
+
+def test_a_taken_port_is_named() -> None:
+    with socket.create_server((LOOPBACK, 0)) as taken, pytest.raises(server.Problem, match=f"port {taken.getsockname()[1]} is taken"):
+        server.free_port(taken.getsockname()[1])
+
+
+def test_a_server_that_dies_while_it_starts_is_named(family: tuple[server.State, list[int]]) -> None:
+    state, pids = family
+    os.kill(pids[0], 9)
+    time.sleep(0.2)
+    with pytest.raises(server.Problem, match="scheduler ended by itself"):
+        server.wait_for(lambda: False, state)
+
+
+# --- one pass -----------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["now", "2025-11-08", "2025-11-08T16:00:00", "2025-02-30T16:00:00Z"])
+def test_a_time_without_offset_is_refused_before_anything_starts(text: str) -> None:
+    with pytest.raises(server.Problem, match="write one like"):
+        server.run(text)
+
+
+def test_a_time_is_passed_on_in_utc() -> None:
+    assert [server.utc("2025-11-08T17:00:00+01:00"), server.utc(" 2025-11-08T16:00Z ")] == ["2025-11-08T16:00:00Z"] * 2
+
+
+def a_task(task_id: str, state: str | None, attempt: int = 1, took: float | None = None) -> dict[str, Any]:
+    return {"task_id": task_id, "state": state, "try_number": attempt, "duration": took, "start_date": "2025-11-08T16:00:00Z"}
+
+
+class ApiOf:
+    """An API that tells one stage of a run after the other; an exception is a moment in which it does not answer."""
+
+    def __init__(self, *stages: tuple[str, list[dict[str, Any]]] | Exception) -> None:
+        self._stages = list(stages)
+
+    def run_state(self, _run_id: str) -> str:
+        stage = self._stages.pop(0)
+        if isinstance(stage, Exception):
+            raise stage
+        self._tasks = stage[1]
+        return stage[0]
+
+    def tasks(self, _run_id: str) -> list[dict[str, Any]]:
+        return self._tasks
+
+
+@pytest.fixture
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server.time, "sleep", lambda _seconds: None)
+
+
+@pytest.mark.usefixtures("no_waiting", "home")
+def test_a_line_for_each_change_of_state(capsys: pytest.CaptureFixture[str]) -> None:
+    api = ApiOf(
+        ("queued", [a_task("ingest_readings", None, attempt=0)]),
+        ("running", [a_task("ingest_readings", "queued")]),
+        ("running", [a_task("ingest_readings", "running")]),
+        URLError("a moment without an answer"),
+        ("running", [a_task("ingest_readings", "running")]),
+        ("running", [a_task("ingest_readings", "up_for_retry", took=3.2)]),
+        ("running", [a_task("ingest_readings", "running", attempt=2)]),
+        ("success", [a_task("ingest_readings", "success", attempt=2, took=4.0)]),
+    )
+    assert server.follow(api, "run-1") is True
+    lines = [line.split("  ", 1)[1] for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        "ingest_readings  running",
+        "ingest_readings  up for retry after 3 s",
+        "ingest_readings  running, attempt 2",
+        "ingest_readings  success after 4 s, attempt 2",
+    ]
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_a_failed_run_shows_the_end_of_the_failed_tasks_log(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = home / "logs" / "dag_id=coldstore_pipeline" / "run_id=run-1" / "task_id=check_quality" / "attempt=1.log"
+    log.parent.mkdir(parents=True)
+    events = [f"line {number}" for number in range(40)] + ["run-1 is held", "::endgroup::"]
+    log.write_text("".join(json.dumps({"event": event}) + "\n" for event in events), encoding="utf-8")
+
+    assert (
+        server.follow(ApiOf(("failed", [a_task("check_quality", "failed"), a_task("publish_tables", "upstream_failed")])), "run-1") is False
+    )
+    shown = capsys.readouterr().out
+    assert f"check_quality failed. The end of its log ({log}):" in shown
+    assert shown.splitlines()[-30:] == [f"    line {number}" for number in range(11, 40)] + ["    run-1 is held"]
+
+
+@pytest.mark.usefixtures("no_waiting", "home")
+def test_a_server_that_answers_no_more_is_a_problem() -> None:
+    with pytest.raises(server.Problem, match="no longer answers"):
+        server.follow(ApiOf(*[URLError("gone")] * 40), "run-1")

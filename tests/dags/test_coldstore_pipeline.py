@@ -1,0 +1,228 @@
+"""The policy for our DAGs, as tests, and what the jobs of a run get told."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.dag_processing.dagbag import DagBag
+from airflow.sdk import DAG, BaseOperator, CronDataIntervalTimetable
+from airflow.sdk.api.datamodels._generated import DagRun
+from airflow.sdk.definitions.param import process_params
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException, ParamValidationError
+
+PROJECT = Path(__file__).resolve().parents[2]
+DAG_FILES = sorted((PROJECT / "dags").glob("*.py"))
+JOBS = ["ingest_readings", "derive_tables", "check_quality", "publish_tables"]
+
+
+@pytest.fixture
+def dags() -> DagBag:
+    """Read anew for each test: a value given to a param stays with the DAG."""
+    return DagBag(dag_folder=PROJECT / "dags", bundle_path=PROJECT / "dags")
+
+
+@pytest.fixture
+def dag(dags: DagBag) -> DAG:
+    return dags.dags["coldstore_pipeline"]
+
+
+def test_every_dag_file_is_read_without_errors(dags: DagBag) -> None:
+    assert dags.import_errors == {}
+    assert list(dags.dags) == ["coldstore_pipeline"]
+
+
+def test_reading_the_dag_does_no_work() -> None:
+    """Neither process nor connection nor file is made, and neither Spark nor Great Expectations is imported."""
+    program = """
+import sys
+import airflow.sdk, airflow.providers.apache.spark.operators.spark_submit, airflow.sdk.exceptions
+from airflow.sdk import DAG, BaseHook, CronDataIntervalTimetable, Param
+work = []
+def note(event, args):
+    is_write = event == "open" and isinstance(args[1], str) and set(args[1]) & set("wax+") and ".pyc" not in str(args[0])
+    if is_write or event in ("subprocess.Popen", "os.system", "os.fork", "socket.connect", "sqlite3.connect", "os.mkdir"):
+        work.append((event, args))
+sys.addaudithook(note)
+import dags.coldstore_pipeline
+assert not work, work
+assert not {"pyspark", "great_expectations", "delta"} & set(sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("file", DAG_FILES, ids=lambda file: file.name)
+def test_a_dag_imports_airflow_include_and_the_standard_library_only(file: Path) -> None:
+    imported = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.split(".")[0] for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            imported.add(str(node.module).split(".")[0])
+    assert imported - sys.stdlib_module_names <= {"airflow", "include", "dags"}
+
+
+@pytest.mark.parametrize("file", DAG_FILES, ids=lambda file: file.name)
+def test_no_graph_is_shaped_by_the_environment(file: Path) -> None:
+    names = {node.attr for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.Attribute)}
+    assert not names & {"environ", "getenv"}
+
+
+def test_the_manual_has_its_four_parts(dag: DAG) -> None:
+    parts = [line.removeprefix("### ") for line in str(dag.doc_md).splitlines() if line.startswith("### ")]
+    assert parts == ["What", "When", "Inputs and outputs", "How to recover"]
+
+
+def test_a_run_covers_ten_minutes_and_is_alone(dag: DAG) -> None:
+    assert isinstance(dag.timetable, CronDataIntervalTimetable)
+    assert (dag.timetable.expression, str(dag.timetable.timezone)) == ("*/10 * * * *", "UTC")
+    assert (dag.max_active_runs, dag.catchup, dag.is_paused_upon_creation) == (1, False, False)
+    assert dag.tags
+    assert dag.owner == "coldstore"
+
+
+def test_the_jobs_run_in_the_order_of_a_pass(dag: DAG) -> None:
+    assert [task.task_id for task in dag.topological_sort()] == JOBS
+    assert [sorted(dag.get_task(job).downstream_task_ids) for job in JOBS] == [["derive_tables"], ["check_quality"], ["publish_tables"], []]
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_task_is_a_job_of_the_same_name_in_the_one_writers_slot(dag: DAG, job: str) -> None:
+    task = dag.get_task(job)
+    assert task.application == str(PROJECT / "spark_jobs" / f"{job}.py")
+    assert (PROJECT / "spark_jobs" / f"{job}.py").is_file()
+    assert (task.pool, task.pool_slots) == ("lake_writer", 1)
+    assert task.properties_file == str(PROJECT / ".local" / "spark-defaults.conf")
+    assert task.doc_md
+    assert task.execution_timeout == timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("job", "retries"),
+    [("ingest_readings", 2), ("derive_tables", 2), ("check_quality", 0), ("publish_tables", 2)],
+    ids=lambda value: str(value),
+)
+def test_what_may_pass_is_tried_again_and_a_held_run_is_not(dag: DAG, job: str, retries: int) -> None:
+    task = dag.get_task(job)
+    assert (task.retries, task.retry_delay, task.retry_exponential_backoff) == (retries, timedelta(seconds=30), 2)
+
+
+# --- as_of --------------------------------------------------------------------------------------------------------------------------------
+
+
+def a_run(**changes: Any) -> DagRun:
+    """A run triggered by hand, which has neither logical date nor data interval."""
+    moment = datetime(2025, 11, 8, 16, 3, 12, 345678, tzinfo=UTC)
+    values: dict[str, Any] = {
+        "dag_id": "coldstore_pipeline",
+        "run_id": "manual__2025-11-08T16:03:12",
+        "logical_date": None,
+        "data_interval_start": None,
+        "data_interval_end": None,
+        "partition_key": None,
+        "run_after": moment,
+        "start_date": moment,
+        "end_date": None,
+        "clear_number": 0,
+        "run_type": "manual",
+        "state": "running",
+        "conf": None,
+        "consumed_asset_events": [],
+        "triggering_user_name": None,
+    }
+    return DagRun(**(values | changes))
+
+
+SCHEDULED = {
+    "run_id": "scheduled__2025-11-08T16:00:00",
+    "run_type": "scheduled",
+    "logical_date": datetime(2025, 11, 8, 15, 50, tzinfo=UTC),
+    "data_interval_start": datetime(2025, 11, 8, 15, 50, tzinfo=UTC),
+    "data_interval_end": datetime(2025, 11, 8, 16, 0, tzinfo=UTC),
+}
+
+
+def environment(dag: DAG, run: DagRun, job: str = "ingest_readings") -> dict[str, str]:
+    """What a job finds in its environment, rendered as the task runner does it."""
+    task: BaseOperator = dag.get_task(job).prepare_for_execution()
+    params = process_params(dag, task, run.conf, suppress_exception=False)
+    task.render_template_fields({"dag_run": run, "run_id": run.run_id, "params": params})  # type: ignore[typeddict-item]
+    return dict(task.env_vars)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("run", "as_of"),
+    [
+        pytest.param(a_run(**SCHEDULED), "2025-11-08T16:00:00Z", id="a scheduled run: the end of its interval"),
+        pytest.param(a_run(), "2025-11-08T16:03:12.345Z", id="a manual run: when it was due"),
+        pytest.param(a_run(conf={"as_of": ""}), "2025-11-08T16:03:12.345Z", id="an empty as_of is none"),
+        pytest.param(a_run(conf={"as_of": None}), "2025-11-08T16:03:12.345Z", id="a null as_of is none"),
+        pytest.param(a_run(conf={"as_of": "2025-11-07T09:00:00Z"}), "2025-11-07T09:00:00Z", id="a manual run with as_of"),
+        pytest.param(a_run(conf={"as_of": "2025-11-07T09:00:00.250+01:00"}), "2025-11-07T08:00:00.250Z", id="an offset is turned into UTC"),
+        pytest.param(a_run(**SCHEDULED, conf={"as_of": "2025-11-07T09:00Z"}), "2025-11-07T09:00:00Z", id="as_of goes before the interval"),
+    ],
+)
+def test_the_clock_of_a_run(dag: DAG, run: DagRun, as_of: str) -> None:
+    for job in JOBS:
+        assert environment(dag, run, job)["COLDSTORE_AS_OF"] == as_of
+
+
+@pytest.mark.parametrize("as_of", ["now", "2025-11-08", "2025-11-08T16:00:00", "2025-13-08T16:00:00Z", "2025-11-08T24:10:00Z", 5])
+def test_what_is_no_time_with_an_offset_is_refused_when_the_run_is_triggered(dag: DAG, as_of: object) -> None:
+    with pytest.raises(ParamValidationError, match="as_of"):
+        environment(dag, a_run(conf={"as_of": as_of}))
+
+
+def test_a_day_that_does_not_exist_fails_the_task_without_another_try(dag: DAG) -> None:
+    with pytest.raises(AirflowFailException, match="2025-02-30"):
+        environment(dag, a_run(conf={"as_of": "2025-02-30T16:00:00Z"}))
+
+
+def test_a_job_gets_its_run_its_lake_and_the_projects_own_spark(dag: DAG, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("COLDSTORE_LAKE", str(tmp_path))
+    spark = PROJECT / ".local" / "spark"
+    assert environment(dag, a_run(**SCHEDULED)) == {
+        "PYTHONPATH": str(PROJECT),
+        "PYSPARK_PYTHON": f"{spark}/bin/python",
+        "PYSPARK_DRIVER_PYTHON": f"{spark}/bin/python",
+        "SPARK_HOME": f"{spark}/lib/python3.11/site-packages/pyspark",
+        "COLDSTORE_LAKE": str(tmp_path),
+        "COLDSTORE_LANDING": f"{tmp_path}/landing",
+        "COLDSTORE_RUN_ID": "scheduled__2025-11-08T16:00:00",
+        "COLDSTORE_AS_OF": "2025-11-08T16:00:00Z",
+    }
+
+
+# --- where Spark runs ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_spark_submit_is_called_as_the_connection_says(dag: DAG, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_COLDSTORE_SPARK", '{"conn_type": "spark", "host": "local[*]", "extra": {"spark-binary": "spark-submit"}}'
+    )
+    task: Any = dag.get_task("derive_tables").prepare_for_execution()
+    task.pre_execute({})
+    command = task._get_hook()._build_spark_submit_command(task.application)
+    assert command == [
+        *("spark-submit", "--master", "local[*]"),
+        *("--properties-file", f"{PROJECT}/.local/spark-defaults.conf"),
+        *("--name", "derive_tables", f"{PROJECT}/spark_jobs/derive_tables.py"),
+    ]
+
+
+def test_a_missing_connection_is_an_error_not_yarn(dag: DAG, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AIRFLOW_CONN_COLDSTORE_SPARK", raising=False)
+    monkeypatch.setattr("airflow.sdk.execution_time.context._get_connection", missing)
+    task: Any = dag.get_task("derive_tables").prepare_for_execution()
+    with pytest.raises(AirflowException, match="coldstore_spark"):
+        task._pre_execute_hook({})
+
+
+def missing(conn_id: str) -> None:
+    raise AirflowNotFoundException(f"The conn_id `{conn_id}` isn't defined")
