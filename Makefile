@@ -84,7 +84,7 @@ $(LOCAL)/uv/.done: requirements/setup.txt | $(LOCAL)/machine
 $(LOCAL)/%/.done: requirements/%.txt $(LOCAL)/uv/.done
 	@echo "set-up: Python environment $*" >&2
 	[ -x $(LOCAL)/$*/bin/python ] || $(UV) venv -q --python python3.11 $(LOCAL)/$*
-	$(UV) pip sync -q --python $(LOCAL)/$* $< || { echo "the environment $* could not be installed: is the package index reachable, is there space on the disk? Then type the command again." >&2; exit 1; }
+	$(UV) pip sync -q --compile-bytecode --python $(LOCAL)/$* $< || { echo "the environment $* could not be installed: is the package index reachable, is there space on the disk? Then type the command again." >&2; exit 1; }
 	touch $@
 
 $(LOCAL)/jars/.done: jars/ivy.xml jars/ivysettings.xml $(LOCAL)/spark/.done

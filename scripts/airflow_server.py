@@ -1,15 +1,15 @@
 """Start Airflow (`up`), end it (`down`), or take one pass of the pipeline through it (`run`). Standard library only.
 
 `up` starts the real thing: the DAG is not paused, so a pass runs every 10 minutes as of the end of its interval. (A paused DAG would be of
-little use: in Airflow 3 a run triggered by hand waits, too, until the DAG is unpaused.) If someone pauses it in the UI, it stays paused after
-the next `up`.
+little use: in Airflow 3 a run triggered by hand waits, too, until the DAG is unpaused.) If someone pauses it in the UI, it stays paused
+after the next `up`.
 
 `run` starts the same servers on a free port with the timetable switched off (`use_job_schedule`), so that its own run, with its own as_of,
 is the only one; it ends them when the run has ended. Where `up` is running, `run` triggers its run there.
 
 Everything lives in `.local/airflow_home`: the metadata (SQLite, which LocalExecutor may use since Airflow 3), logs, and the secrets, made
-at random on the first start and readable by nobody else. All servers listen on 127.0.0.1 only; the scheduler's log server, which would listen
-everywhere, is left out (the UI reads the log files themselves), and so is the triggerer: no task defers.
+at random on the first start and readable by nobody else. All servers listen on 127.0.0.1 only; the scheduler's log server, which would
+listen everywhere, is left out (the UI reads the log files themselves), and so is the triggerer: no task defers.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ COMPONENTS = {
 }
 START_SECONDS, GRACE_SECONDS = 180, 10
 WAITING, ENDED = (None, "scheduled", "queued"), ("success", "failed")
+CONFLICT = 409  # "is there already"
 State = dict[str, Any]
 
 
@@ -101,7 +102,7 @@ def configuration(home: Path, port: int, is_scheduling: bool) -> configparser.Co
                 "simple_auth_manager_all_admins": False,
                 "simple_auth_manager_passwords_file": home / "passwords.json",
             },
-            "database": {"sql_alchemy_conn": f"sqlite:///{home / 'airflow.db'}?timeout=60"},
+            "database": {"sql_alchemy_conn": f"sqlite:///{home / 'airflow.db'}"},
             "logging": {"base_log_folder": home / "logs"},
             "api": {"host": LOCALHOST, "port": port, "base_url": address, "workers": 1, "secret_key": own["secret_key"]},
             "api_auth": {"jwt_secret": own["jwt_secret"]},
@@ -168,6 +169,10 @@ def members(state: State) -> list[int]:
     leaders = {process["pid"] for process in state["processes"].values() if born(process["pid"]) in ("", process["born"])}
     fields = {pid: stat(pid) for pid in map(int, filter(str.isdigit, os.listdir("/proc")))}
     return [pid for pid, values in fields.items() if values and values[0] != "Z" and int(values[3]) in leaders]
+
+
+def ended_by_themselves(state: State) -> list[str]:
+    return [name for name, process in state["processes"].items() if process["pid"] not in members(state)]
 
 
 def boot() -> str:
@@ -255,8 +260,15 @@ class Api:
         headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {self._token}"} if self._token else {})}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.address + path, data=data, headers=headers, method=method)
-        with self._opener.open(request, timeout=30) as answer:
-            return json.load(answer)
+        for attempts_left in (4, 3, 2, 1, 0):
+            try:
+                with self._opener.open(request, timeout=30) as answer:
+                    return json.load(answer)
+            except urllib.error.HTTPError as error:
+                if error.code < 500 or not attempts_left:
+                    raise
+                time.sleep(1)  # its database was locked
+        return None
 
     def login(self) -> None:
         self._token = self.call("POST", "/auth/token", {"username": USER, "password": password()})["access_token"]
@@ -268,11 +280,13 @@ class Api:
         self.call("PATCH", f"/api/v2/dags/{DAG}", {"is_paused": is_paused})
 
     def trigger(self, as_of: str) -> str:
+        run_id = f"manual__{datetime.now(UTC).isoformat()}"  # ours, so that asking twice starts one run
         try:
-            run = self.call("POST", f"/api/v2/dags/{DAG}/dagRuns", {"logical_date": None, "conf": {"as_of": as_of}})
+            self.call("POST", f"/api/v2/dags/{DAG}/dagRuns", {"dag_run_id": run_id, "logical_date": None, "conf": {"as_of": as_of}})
         except urllib.error.HTTPError as error:
-            raise Problem(f"Airflow does not take the run: {json.load(error).get('detail', error)}") from None
-        return str(run["dag_run_id"])
+            if error.code != CONFLICT:
+                raise Problem(f"Airflow does not take the run: {json.load(error).get('detail', error)}") from None
+        return run_id
 
     def run_state(self, run_id: str) -> str:
         return str(self.call("GET", run_path(run_id))["state"])
@@ -284,8 +298,14 @@ class Api:
         self.call("PATCH", run_path(run_id), {"state": "failed", "note": "closed: its servers were stopped before it had ended"})
 
     def make_pool(self) -> None:
-        with suppress(urllib.error.HTTPError):  # it is there already, perhaps with another number of slots by a person's wish
-            self.call("POST", "/api/v2/pools", {"name": POOL, "slots": 1, "description": "One writer of the lake at a time."})
+        """One slot, whatever was there before: the writers of the lake are kept apart by it."""
+        pool = {"name": POOL, "slots": 1, "description": "One writer of the lake at a time.", "include_deferred": False}
+        try:
+            self.call("POST", "/api/v2/pools", pool)
+        except urllib.error.HTTPError as error:
+            if error.code != CONFLICT:
+                raise
+            self.call("PATCH", f"/api/v2/pools/{POOL}", pool)
 
 
 def run_path(run_id: str) -> str:
@@ -305,7 +325,9 @@ def migrate() -> None:
         if ended.returncode:
             raise Problem(f"Airflow's metadata database could not be made: see {log.name}.")
     with closing(sqlite3.connect(HOME / "airflow.db")) as database:
-        database.execute("pragma journal_mode = wal")  # kept by the file: readers and the one writer no longer wait for each other
+        # Kept by the file: readers and the one writer no longer wait for each other. The 5 s that a second writer waits stay as they are:
+        # Airflow writes its audit log in the server's event loop, where two writers can wait for each other until that time is over.
+        database.execute("pragma journal_mode = wal")
     mark.write_text(wanted, encoding="utf-8")
 
 
@@ -363,9 +385,8 @@ def is_after(text: str | None, since: datetime) -> bool:
 def wait_for(is_true: Callable[[], Any], state: State) -> None:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
-        for name, process in state["processes"].items():
-            if stat(process["pid"])[:1] in ([], ["Z"]):
-                raise Problem(f"Airflow's {name} ended by itself: see {LOGS / name}.log.")
+        for name in ended_by_themselves(state):
+            raise Problem(f"Airflow's {name} ended by itself: see {LOGS / name}.log.")
         with suppress(OSError):  # nobody listens yet, or the DAG is not known yet
             if is_true():
                 return
@@ -417,8 +438,11 @@ def last_lines(log: Path, count: int = 30) -> list[str]:
         entries = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines() if line.startswith("{")]
     except (OSError, ValueError) as error:
         return [f"(it cannot be read: {error})"]
-    lines = [line for entry in entries for line in str(entry.get("event", "")).splitlines()]
-    return [line for line in lines if not line.startswith(("::group::", "::endgroup::"))][-count:]
+    lines: list[str] = []
+    for entry in entries:
+        lines += [line for line in str(entry.get("event", "")).splitlines() if not line.startswith(("::group::", "::endgroup::"))]
+        lines += [f"{error['exc_type']}: {error['exc_value']}".splitlines()[0] for error in entry.get("error_detail") or []]
+    return lines[-count:]
 
 
 def say(text: str) -> None:
@@ -429,8 +453,8 @@ def say(text: str) -> None:
 
 
 def cleared(state: State | None) -> State | None:
-    """The server that `up` started; what is left of a `run` whose command died is ended first."""
-    if state is not None and state["mode"] == "run":
+    """The server that `up` started, if it is whole; what is left of another, or of a `run` whose command died, is ended first."""
+    if state is not None and (state["mode"] == "run" or ended_by_themselves(state)):
         stop(state)
         return None
     return state
@@ -525,6 +549,9 @@ def main() -> int:
         return {"up": up, "down": down}[given.command]() if given.command != "run" else run(given.as_of)
     except Problem as problem:
         print(f"airflow: {problem}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"airflow: Airflow does not answer as it should ({error}): see the logs in {LOGS}.", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from include.tables import TABLES
-from spark_jobs.runtime import changes, measures, reference, staging
+from spark_jobs.runtime import changes, ledger, measures, reference, staging
 from spark_jobs.runtime.derivation import Derivation
 from spark_jobs.runtime.job import job
 from spark_jobs.runtime.lake import Lake
@@ -16,6 +16,7 @@ from spark_jobs.transforms import alerts
 
 @job
 def derive_tables(run: Run, lake: Lake) -> None:
+    lake.expect_rows(ledger.unbooked(lake, run).lines_read)
     changed = changes.since_publication(lake, run.published)
     derived = Derivation(lake, run.clock(lake.settings), changed, reference.load(lake.spark, lake.settings), run.published)
 

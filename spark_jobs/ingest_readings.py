@@ -57,6 +57,7 @@ class Ingest:
         settings = self.lake.settings
         files = [landing_files.entry(row) for row in names.collect()]
         files = [file for file in files if not landing_files.is_hidden(file.path, settings)]
+        self.lake.expect_rows(sum(file.size for file in files) // 100)  # a line is about that long
         lines = landing_files.decoded(self.lake.spark, landing_files.slices(files, settings), settings)
         self._take(Batch(self._checkpoint_id(), number, self.seq + 1), lines)
 

@@ -16,6 +16,8 @@ from include.settings import Settings
 from include.tables import TABLES, Table
 from spark_jobs.runtime import storage
 
+COMPILE_FROM_ROWS = 200_000
+
 
 @dataclass(frozen=True)
 class Write:
@@ -44,6 +46,12 @@ class Lake:
 
     def exists(self, table: str) -> bool:
         return storage.exists(self.path(table) + "/_delta_log")
+
+    def expect_rows(self, rows: int) -> None:
+        """Compiling plans to Java pays off for many rows only; for a few, interpreting them takes half the time."""
+        is_large = rows >= COMPILE_FROM_ROWS
+        self.spark.conf.set("spark.sql.codegen.wholeStage", str(is_large).lower())
+        self.spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if is_large else "NO_CODEGEN")
 
     def read(self, table: str) -> DataFrame:
         """The table as it is now. Nobody else writes it while we hold the lease, so it is looked up again only after a write."""

@@ -116,9 +116,10 @@ def test_the_servers_find_spark_submit_and_a_connection(monkeypatch: pytest.Monk
 
 
 @pytest.fixture
-def family(home: Path) -> Iterator[tuple[server.State, list[int]]]:
+def family(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[server.State, list[int]]]:
     """A server that ignores SIGTERM, and a task of it in a process group of its own."""
     home.mkdir()
+    monkeypatch.setattr(server, "GRACE_SECONDS", 1)
     program = """
 import signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -142,9 +143,8 @@ time.sleep(60)
     process.stdout.close()
 
 
-def test_stop_ends_the_whole_session(family: tuple[server.State, list[int]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_ends_the_whole_session(family: tuple[server.State, list[int]]) -> None:
     state, pids = family
-    monkeypatch.setattr(server, "GRACE_SECONDS", 1)
     assert sorted(server.members(state)) == sorted(pids)
     server.stop(state)
     assert server.members(state) == []
@@ -160,6 +160,17 @@ def test_a_strangers_process_is_left_alone(family: tuple[server.State, list[int]
         stale["processes"]["scheduler"]["pid"] = pids[0]
     server.stop({**state, **stale})
     assert server.stat(pids[0])[0] != "Z"
+
+
+@pytest.mark.parametrize("mode", ["up", "run"])
+def test_what_is_left_of_a_broken_start_is_cleared_away(family: tuple[server.State, list[int]], mode: str) -> None:
+    state, pids = family
+    assert server.cleared({**state, "mode": "up"}) is not None
+    if mode == "up":
+        os.kill(pids[0], 9)
+        time.sleep(0.2)
+    assert server.cleared({**state, "mode": mode}) is None
+    assert server.members(state) == []
 
 
 def test_down_says_so_where_nothing_runs(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -250,15 +261,18 @@ def test_a_line_for_each_change_of_state(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_failed_run_shows_the_end_of_the_failed_tasks_log(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = home / "logs" / "dag_id=coldstore_pipeline" / "run_id=run-1" / "task_id=check_quality" / "attempt=1.log"
     log.parent.mkdir(parents=True)
-    events = [f"line {number}" for number in range(40)] + ["run-1 is held", "::endgroup::"]
-    log.write_text("".join(json.dumps({"event": event}) + "\n" for event in events), encoding="utf-8")
+    error = {"exc_type": "AirflowException", "exc_value": "Cannot execute: spark-submit. Error code is: 3.\nLast output:\n…"}
+    events = [{"event": f"line {number}"} for number in range(40)]
+    events += [{"event": "run-1 is held"}, {"event": "Task failed", "error_detail": [error]}, {"event": "::endgroup::"}]
+    log.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
 
     assert (
         server.follow(ApiOf(("failed", [a_task("check_quality", "failed"), a_task("publish_tables", "upstream_failed")])), "run-1") is False
     )
     shown = capsys.readouterr().out
     assert f"check_quality failed. The end of its log ({log}):" in shown
-    assert shown.splitlines()[-30:] == [f"    line {number}" for number in range(11, 40)] + ["    run-1 is held"]
+    end = ["run-1 is held", "Task failed", "AirflowException: Cannot execute: spark-submit. Error code is: 3."]
+    assert shown.splitlines()[-30:] == [f"    {line}" for line in [*(f"line {number}" for number in range(13, 40)), *end]]
 
 
 @pytest.mark.usefixtures("no_waiting", "home")

@@ -1,0 +1,113 @@
+"""What a command costs: seconds, CPU seconds and peak memory of the whole tree of processes it starts."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+EVERY_S = 0.2
+ORPHANS_WAIT_S = 60
+PR_SET_CHILD_SUBREAPER = 36
+
+
+@dataclass(frozen=True)
+class Cost:
+    seconds: float
+    cpu_seconds: float
+    peak_mb: float
+    exit_code: int
+    output: str
+
+
+@dataclass
+class _Tree:
+    """The processes below one, as seen so far. Shared pages count once (PSS); that is looked up only at a new height, for it is slow."""
+
+    root: psutil.Process
+    cpu_of: dict[psutil.Process, float] = field(default_factory=dict)
+    highest_rss: int = 0
+    peak_bytes: int = 0
+
+    def look(self) -> None:
+        rss, seen = 0, []
+        for process in self._processes():
+            with suppress(psutil.Error):
+                times = process.cpu_times()
+                self.cpu_of[process] = times.user + times.system
+                rss += process.memory_info().rss
+                seen.append(process)
+        if rss > self.highest_rss * 1.01:
+            self.highest_rss = rss
+            self.peak_bytes = max(self.peak_bytes, sum(map(_own_bytes, seen)))
+
+    def _processes(self) -> list[psutil.Process]:
+        """Also those whose parent has ended meanwhile."""
+        with suppress(psutil.Error):
+            for process in (self.root, *self.root.children(recursive=True)):
+                self.cpu_of.setdefault(process, 0.0)
+        return [process for process in self.cpu_of if process.is_running()]
+
+
+def cost_of(command: Sequence[str], env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Cost:
+    """Run it to its end. What it leaves running is waited for (not timed): its CPU belongs to the command too."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans become our children, so that their CPU time is booked here
+    before = _cpu_of_children()
+    with tempfile.TemporaryFile() as output:
+        started = time.perf_counter()
+        child = subprocess.Popen(command, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        tree = _Tree(psutil.Process(child.pid))
+        exit_code = _watch(child, tree)
+        seconds = time.perf_counter() - started
+        _wait_for_orphans(tree)
+        output.seek(0)
+        said = output.read().decode(errors="replace")
+    # Both are lower bounds: the kernel's sum lacks what nobody waited for, the samples lack what is younger than the last look.
+    cpu_seconds = max(_cpu_of_children() - before, sum(tree.cpu_of.values()))
+    return Cost(seconds, cpu_seconds, tree.peak_bytes / 1e6, exit_code, said)
+
+
+def _watch(child: subprocess.Popen[bytes], tree: _Tree) -> int:
+    """The command's exit code, noticed at once and not only at the next look."""
+    while True:
+        tree.look()
+        with suppress(subprocess.TimeoutExpired):
+            return child.wait(EVERY_S)
+
+
+def _wait_for_orphans(tree: _Tree) -> None:
+    until = time.monotonic() + ORPHANS_WAIT_S
+    while time.monotonic() < until:
+        tree.look()
+        if not [process for process in tree.cpu_of if not _is_gone(process)]:
+            return
+        time.sleep(EVERY_S / 4)
+
+
+def _is_gone(process: psutil.Process) -> bool:
+    with suppress(ChildProcessError):  # another process's child is no business of ours
+        os.waitpid(process.pid, os.WNOHANG)
+    return not process.is_running()
+
+
+def _own_bytes(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_full_info().pss)
+    except (psutil.Error, AttributeError):
+        with suppress(psutil.Error):
+            return int(process.memory_info().rss)
+    return 0
+
+
+def _cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
