@@ -13,13 +13,16 @@ export COLDSTORE_LAKE ?= $(CURDIR)/lake
 export PYTHONPATH := $(CURDIR)
 export UV_CACHE_DIR ?= $(LOCAL)/cache/uv
 rows ?= 10000000
+# What a person gives on the command line reaches the shell as it is, whatever stands in it.
+export source position run by why reason
+LANDING := $(if $(COLDSTORE_LANDING),--landing "$(COLDSTORE_LANDING)")
 
 .PHONY: help setup run test check pass line accept replay sample summary up down bench lock clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 run: setup $(LOCAL)/airflow/.done ## all set-up, sample readings, one pass through Airflow, a summary; again: the next hours
-	@as_of=$$($(SPARK) -m simulator --lake "$(COLDSTORE_LAKE)" | tee /dev/stderr | sed -n 's/^as_of=//p')
+	@as_of=$$($(SPARK) -m simulator --lake "$(COLDSTORE_LAKE)" $(LANDING) | tee /dev/stderr | sed -n 's/^as_of=//p')
 	$(AIRFLOW) scripts/airflow_server.py run --as-of "$$as_of"
 	$(SPARK) -m spark_jobs.show_summary
 
@@ -36,16 +39,16 @@ pass: setup ## one pass over COLDSTORE_LAKE as of COLDSTORE_AS_OF, without Airfl
 	@COLDSTORE_AS_OF="$${COLDSTORE_AS_OF:-$$(date -u +%Y-%m-%dT%H:%M:%SZ)}" $(SPARK) -m spark_jobs.run_pass
 
 line: setup ## source=… position=…: the raw line behind a reading or a quarantined row
-	@$(SPARK) -m spark_jobs.show_line --source "$(source)" --position "$(position)"
+	@$(SPARK) -m spark_jobs.show_line --source "$$source" --position "$$position"
 
 accept: setup ## run=… by=… why=…: publish a held run all the same
-	@$(SPARK) -m spark_jobs.accept_run --run "$(run)" --by "$(by)" --why "$(why)"
+	@$(SPARK) -m spark_jobs.accept_run --run "$$run" --by "$$by" --why "$$why"
 
 replay: setup ## [reason=…]: judge quarantined lines again, take in what is valid now
-	@$(SPARK) -m spark_jobs.replay_quarantine --reason "$(reason)"
+	@$(SPARK) -m spark_jobs.replay_quarantine --reason "$$reason"
 
 sample: setup ## [args="--stores 3 --hours 4 …"]: write sample readings into the landing folder
-	@$(SPARK) -m simulator --lake "$(COLDSTORE_LAKE)" $(args)
+	@$(SPARK) -m simulator --lake "$(COLDSTORE_LAKE)" $(LANDING) $(args)
 
 summary: setup ## what the last run did
 	@$(SPARK) -m spark_jobs.show_summary

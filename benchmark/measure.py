@@ -8,8 +8,8 @@ import resource
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,9 +31,9 @@ class Cost:
 
 @dataclass
 class _Tree:
-    """The processes below one, as seen so far. Shared pages count once (PSS); that is looked up only at a new height, for it is slow."""
+    """The processes of a command, as seen so far. Shared pages count once (PSS); that is looked up only at a new height, for it is slow."""
 
-    root: psutil.Process
+    strangers: frozenset[psutil.Process]  # what ran below us before
     cpu_of: dict[psutil.Process, float] = field(default_factory=dict)
     highest_rss: int = 0
     peak_bytes: int = 0
@@ -51,21 +51,19 @@ class _Tree:
             self.peak_bytes = max(self.peak_bytes, sum(map(_own_bytes, seen)))
 
     def _processes(self) -> list[psutil.Process]:
-        """Also those whose parent has ended meanwhile."""
-        with suppress(psutil.Error):
-            for process in (self.root, *self.root.children(recursive=True)):
-                self.cpu_of.setdefault(process, 0.0)
+        """Also those whose parent has ended meanwhile: they are below us then."""
+        for process in _below_us() - self.strangers:
+            self.cpu_of.setdefault(process, 0.0)
         return [process for process in self.cpu_of if process.is_running()]
 
 
 def cost_of(command: Sequence[str], env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Cost:
     """Run it to its end. What it leaves running is waited for (not timed): its CPU belongs to the command too."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans become our children, so that their CPU time is booked here
-    before = _cpu_of_children()
-    with tempfile.TemporaryFile() as output:
+    before, strangers = _cpu_of_children(), _below_us()
+    with _orphans_are_ours(), tempfile.TemporaryFile() as output:
         started = time.perf_counter()
         child = subprocess.Popen(command, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
-        tree = _Tree(psutil.Process(child.pid))
+        tree = _Tree(strangers)
         exit_code = _watch(child, tree)
         seconds = time.perf_counter() - started
         _wait_for_orphans(tree)
@@ -74,6 +72,17 @@ def cost_of(command: Sequence[str], env: Mapping[str, str] | None = None, cwd: P
     # Both are lower bounds: the kernel's sum lacks what nobody waited for, the samples lack what is younger than the last look.
     cpu_seconds = max(_cpu_of_children() - before, sum(tree.cpu_of.values()))
     return Cost(seconds, cpu_seconds, tree.peak_bytes / 1e6, exit_code, said)
+
+
+@contextmanager
+def _orphans_are_ours() -> Iterator[None]:
+    """A process whose parent ends becomes our child meanwhile, so that its CPU time is booked here."""
+    process_control = ctypes.CDLL(None).prctl
+    process_control(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        process_control(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
 def _watch(child: subprocess.Popen[bytes], tree: _Tree) -> int:
@@ -91,6 +100,10 @@ def _wait_for_orphans(tree: _Tree) -> None:
         if not [process for process in tree.cpu_of if not _is_gone(process)]:
             return
         time.sleep(EVERY_S / 4)
+
+
+def _below_us() -> frozenset[psutil.Process]:
+    return frozenset(psutil.Process().children(recursive=True))
 
 
 def _is_gone(process: psutil.Process) -> bool:

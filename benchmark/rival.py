@@ -45,14 +45,16 @@ def _arrivals(db: duckdb.DuckDBPyConnection, landing: Path) -> list[str]:
     """The landing files, and a table of when each arrived."""
     paths = sorted(landing.rglob("*.jsonl"))
     db.execute("CREATE TABLE files (file_id INTEGER, filename VARCHAR, arrived_at TIMESTAMP)")
-    arrivals = [(number, str(path), EPOCH + timedelta(milliseconds=path.stat().st_mtime_ns // 1_000_000)) for number, path in enumerate(paths)]
+    arrivals = [
+        (number, str(path), EPOCH + timedelta(milliseconds=path.stat().st_mtime_ns // 1_000_000)) for number, path in enumerate(paths)
+    ]
     db.executemany("INSERT INTO files VALUES (?, ?, ?)", arrivals)
     return [str(path) for path in paths]
 
 
 def _write(db: duckdb.DuckDBPyConnection, query: str, place: Path, values: dict[str, Any] | None = None, by: str | None = None) -> int:
     """Stream a query's rows into a Delta table, as wide as memory allows and no wider."""
-    rows = db.execute(query, values or {}).to_arrow_reader(ROWS_AT_ONCE)
+    rows = db.sql(query, params=values or {}).to_arrow_reader(ROWS_AT_ONCE)
     schema = pa.schema([pa.field(item.name, _in_utc(item.type)) for item in rows.schema])
     written = 0
 

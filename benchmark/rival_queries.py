@@ -13,8 +13,9 @@ SAID = "row(temperature_mc, store_id, door_open, battery_pct)"
 
 def reading_lines(files: list[str]) -> str:
     """Lines as text. What is no UTF-8 or far too long goes to DuckDB's own table of rejects; an empty line is null."""
-    return f"""read_csv({files!r}, columns = {{'line': 'VARCHAR'}}, auto_detect = false, header = false, delim = '\\x1F', quote = '', escape = '',
-        strict_mode = false, max_line_size = 1000000, filename = true, ignore_errors = true, store_rejects = true, rejects_limit = 0)"""
+    return f"""read_csv({files!r}, columns = {{'line': 'VARCHAR'}}, auto_detect = false, header = false, delim = '\\x1F',
+        quote = '', escape = '', strict_mode = false, max_line_size = 1000000, filename = true, 
+        ignore_errors = true, store_rejects = true, rejects_limit = 0)"""
 
 
 def judged(files: list[str], longest_line: int) -> str:
@@ -29,8 +30,8 @@ def judged(files: list[str], longest_line: int) -> str:
     ), known AS (
         SELECT *, strlen(line) > {longest_line} AS is_too_long,
             json_valid(line) AND NOT contains(line, ',}}') AND NOT contains(line, ',]') AS is_json,
-            starts_with(ltrim(line, ' ' || chr(9)), '{{') AS is_object
-        FROM lines WHERE trim(line, ' ' || chr(9)) <> ''
+            CASE WHEN starts_with(line, '{{') THEN true ELSE starts_with(ltrim(line, ' ' || chr(9)), '{{') END AS is_object
+        FROM lines WHERE CASE WHEN starts_with(line, '{{') THEN true ELSE trim(line, ' ' || chr(9)) <> '' END
     ), parsed AS (
         SELECT *, CASE WHEN is_json AND is_object AND NOT is_too_long THEN line END AS object FROM known
     ), last_said AS (
@@ -40,15 +41,17 @@ def judged(files: list[str], longest_line: int) -> str:
         SELECT *, {numbered} FROM last_said
     ), typed AS (
         SELECT line, file_id, arrived_at, is_too_long, is_object, {_typed()},
-            is_json AND NOT coalesce(regexp_matches(temperature_json, '^-?[NIni]'), false) AS is_json
+            is_json AND NOT coalesce(ascii(temperature_json) IN (ascii('N'), ascii('I')) OR starts_with(temperature_json, '-I'), false)
+                AS is_json
         FROM fields
     ), timed AS (
         SELECT *, {_event_ts()} AS event_ts, round_even(temperature * 1000, 0) AS thousandths FROM typed
     ), reasoned AS (
         SELECT *, {_reasons()} AS reasons FROM timed
     )
-    SELECT CASE WHEN reasons <> [] THEN line END AS line, nullif(reasons, []) AS reasons, file_id, arrived_at, sensor_id, store_id, event_ts,
-        CASE WHEN reasons = [] THEN thousandths::integer END AS temperature_mc, door_open, battery_pct + 0.0 AS battery_pct, event_id
+    SELECT CASE WHEN reasons <> [] THEN line END AS line, nullif(reasons, []) AS reasons, file_id, arrived_at,
+        sensor_id, store_id, event_ts, CASE WHEN reasons = [] THEN thousandths::integer END AS temperature_mc,
+        door_open, battery_pct + 0.0 AS battery_pct, event_id
     FROM reasoned"""
 
 
@@ -62,7 +65,7 @@ def _typed() -> str:
     """Each field in its type, and the names of those that are missing or of another type."""
     texts = ("sensor_id", "store_id", "event_ts", "event_id")
     right = {name: f"starts_with({name}_json, '\"')" for name in texts}
-    right |= {name: f"regexp_matches({name}_json, '^-?[0-9]')" for name in ("temperature", "battery_pct")}
+    right |= {name: f"(ascii({name}_json) BETWEEN 48 AND 57 OR starts_with({name}_json, '-'))" for name in ("temperature", "battery_pct")}
     right["door_open"] = "door_open_json IN ('true', 'false')"
     values = [f"CASE WHEN {right[name]} THEN {_text(name)} END AS {_column(name)}" for name in texts]
     values += [f"CASE WHEN {right[name]} THEN try_cast({name}_json AS double) END AS {name}" for name in ("temperature", "battery_pct")]
@@ -96,7 +99,8 @@ def _event_ts() -> str:
 
 
 def _reasons() -> str:
-    return """CASE WHEN is_too_long THEN ['line_too_long'] WHEN NOT is_json THEN ['malformed_json'] WHEN NOT is_object THEN ['not_an_object']
+    return """CASE WHEN is_too_long THEN ['line_too_long'] WHEN NOT is_json THEN ['malformed_json']
+        WHEN NOT is_object THEN ['not_an_object']
         ELSE list_filter(field_reasons || [
             CASE WHEN event_text IS NOT NULL AND coalesce(event_ts < TIMESTAMP '2000-01-01', true) THEN 'bad_event_ts'
                  WHEN event_ts > arrived_at + INTERVAL 5 MINUTE THEN 'event_ts_in_future' END,
@@ -109,31 +113,36 @@ def _reasons() -> str:
 REPEATED = f"""
     CREATE TABLE repeated AS
     WITH twice AS (SELECT sensor_id, event_ts FROM judged WHERE reasons IS NULL GROUP BY ALL HAVING count(*) > 1)
-    SELECT judged.rowid AS line_id, row_number() OVER in_order > 1 AS is_again, {SAID} IS DISTINCT FROM first({SAID}) OVER in_order AS differs
+    SELECT judged.rowid AS line_id, row_number() OVER in_order > 1 AS is_again,
+        {SAID} IS DISTINCT FROM first({SAID}) OVER in_order AS differs
     FROM judged SEMI JOIN twice USING (sensor_id, event_ts) WHERE reasons IS NULL
     WINDOW in_order AS (PARTITION BY sensor_id, event_ts ORDER BY arrived_at, temperature_mc, store_id NULLS FIRST, door_open NULLS FIRST,
         battery_pct NULLS FIRST, event_id NULLS FIRST)"""
 
 QUARANTINE = """
     CREATE TABLE quarantine AS
-    SELECT encode(line) AS line, reasons, filename AS source, arrived_at FROM judged JOIN files USING (file_id, arrived_at) WHERE reasons IS NOT NULL
+    SELECT encode(line) AS line, reasons, filename AS source, arrived_at
+    FROM judged JOIN files USING (file_id, arrived_at) WHERE reasons IS NOT NULL
     UNION ALL
-    SELECT encode(to_json(struct_pack(sensor_id, store_id, temperature := temperature_mc / 1000, event_ts, door_open, battery_pct, event_id))::varchar),
-        ['conflicting_duplicate'], filename, arrived_at
+    SELECT encode(to_json(struct_pack(sensor_id, store_id, temperature := temperature_mc / 1000, event_ts, door_open, battery_pct,
+        event_id))::varchar), ['conflicting_duplicate'], filename, arrived_at
     FROM judged JOIN repeated ON judged.rowid = line_id JOIN files USING (file_id, arrived_at) WHERE is_again AND differs
     UNION ALL
-    SELECT encode(csv_line), [CASE error_type WHEN 'LINE SIZE OVER MAXIMUM' THEN 'line_too_long' ELSE 'invalid_utf8' END], files.filename, arrived_at
+    SELECT encode(csv_line), [CASE error_type WHEN 'LINE SIZE OVER MAXIMUM' THEN 'line_too_long' ELSE 'invalid_utf8' END],
+        files.filename, arrived_at
     FROM reject_errors JOIN reject_scans USING (scan_id, file_id) JOIN files ON files.filename = reject_scans.file_path"""
 
 ONLY_READINGS = "DELETE FROM judged WHERE reasons IS NOT NULL OR rowid IN (SELECT line_id FROM repeated WHERE is_again)"
 
 READINGS = """
     SELECT sensor_id, store_id, event_ts, temperature_mc / 1000 AS temperature_c, door_open, battery_pct, event_id, arrived_at,
-        (epoch_ms(arrived_at) - epoch_ms(event_ts)) / 1000 AS lateness_s, is_late, filename AS source, temperature_mc, event_ts::date AS event_date
+        (epoch_ms(arrived_at) - epoch_ms(event_ts)) / 1000 AS lateness_s, is_late, filename AS source, temperature_mc,
+        event_ts::date AS event_date
     FROM readings JOIN files USING (file_id, arrived_at)"""
 
 IS_LATE = """
-    CREATE VIEW readings AS SELECT *, arrived_at >= date_trunc('minute', event_ts) + INTERVAL '3 minutes 30 seconds' AS is_late FROM judged"""
+    CREATE VIEW readings AS
+    SELECT *, arrived_at >= date_trunc('minute', event_ts) + INTERVAL '3 minutes 30 seconds' AS is_late FROM judged"""
 
 MEASURED = """
     CREATE TABLE measured AS
@@ -153,17 +162,20 @@ MINUTES = """
             date_trunc('minute', last_reading_at + INTERVAL 24 HOUR - INTERVAL 1 MICROSECOND) + INTERVAL 1 MINUTE) AS until
         FROM measured JOIN frontiers USING (store_id)
     ), silent AS (
-        SELECT store_id, unnest(range(since, until, INTERVAL 1 MINUTE)) AS window_start, 0 AS readings, 0 AS sensors_reporting, 0 AS late_rows
+        SELECT store_id, unnest(range(since, until, INTERVAL 1 MINUTE)) AS window_start, 0 AS readings, 0 AS sensors_reporting,
+            0 AS late_rows
         FROM gaps WHERE since < until
     )
-    SELECT *, window_start + INTERVAL 1 MINUTE AS window_end, window_start + INTERVAL 1 MINUTE <= final_until AS is_final, window_start::date AS window_date
+    SELECT *, window_start + INTERVAL 1 MINUTE AS window_end, window_start + INTERVAL 1 MINUTE <= final_until AS is_final,
+        window_start::date AS window_date
     FROM (SELECT * FROM measured UNION ALL BY NAME SELECT * FROM silent) JOIN frontiers USING (store_id)"""
 
 # One sort serves outages and drops.
 NEIGHBOURS = """
     CREATE TABLE notable AS
     SELECT readings.*, home, retired_at, timeout, lead(event_ts) OVER in_order AS next_ts,
-        coalesce(lag(temperature_mc) OVER in_order - temperature_mc > 5000 AND event_ts - lag(event_ts) OVER in_order <= INTERVAL 10 MINUTE, false) AS is_drop
+        coalesce(lag(temperature_mc) OVER in_order - temperature_mc > 5000
+            AND event_ts - lag(event_ts) OVER in_order <= INTERVAL 10 MINUTE, false) AS is_drop
     FROM (SELECT sensor_id, store_id, event_ts, temperature_mc FROM readings) AS readings LEFT JOIN inventory USING (sensor_id)
     WINDOW in_order AS (PARTITION BY sensor_id ORDER BY event_ts)
     QUALIFY is_drop OR next_ts IS NULL OR next_ts - event_ts > coalesce(timeout, INTERVAL 2 MINUTE)"""
@@ -183,11 +195,12 @@ ALERTS = """
         UNION ALL
         SELECT 'missed_heartbeat', sensor_id, reading_store_id, started_at, ended_at, NULL FROM outages
     )
-    SELECT sha256(concat_ws('|', rule, sensor_id, strftime(started_at, '%Y-%m-%dT%H:%M:%S.%gZ')))[:32] AS alert_id, 'warning' AS severity, *,
-        CASE WHEN ended_at IS NULL THEN 'open' ELSE 'resolved' END AS status
+    SELECT sha256(concat_ws('|', rule, sensor_id, strftime(started_at, '%Y-%m-%dT%H:%M:%S.%gZ')))[:32] AS alert_id,
+        'warning' AS severity, *, CASE WHEN ended_at IS NULL THEN 'open' ELSE 'resolved' END AS status
     FROM found"""
 
 INVENTORY = """
     CREATE TABLE inventory AS
-    SELECT sensor_id, store_id AS home, replace(retired_at, 'Z', '')::timestamp AS retired_at, to_seconds(silent_after_s::integer) AS timeout
+    SELECT sensor_id, store_id AS home, replace(retired_at, 'Z', '')::timestamp AS retired_at,
+        to_seconds(silent_after_s::integer) AS timeout
     FROM read_csv($path, header = true, all_varchar = true, nullstr = '')"""

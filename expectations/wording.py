@@ -8,7 +8,7 @@ from typing import TypeAlias
 from expectations.vocabulary import Expectation, Unit
 from include.settings import Settings
 
-Value: TypeAlias = float | None | Mapping[str, float | None]
+Value: TypeAlias = float | Mapping[str, float | None] | None
 NOTHING = "nothing to judge"
 
 

@@ -27,6 +27,11 @@ class Rule:
 
 
 RULES = (
-    Rule("missed_heartbeat", Outage(), "warning", "Is it one sensor, its store or all input? Look at the outage's cause, then at battery and gateway."),
+    Rule(
+        "missed_heartbeat",
+        Outage(),
+        "warning",
+        "Is it one sensor, its store or all input? Look at the outage's cause, then at battery and gateway.",
+    ),
     Rule("sudden_drop", Drop(by_c=5.0, within_s=600), "warning", "Look at the sensor: was it moved, or is it failing?"),
 )

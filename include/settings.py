@@ -57,13 +57,21 @@ class Settings:
             text = env.get(PREFIX + field.name.upper(), "")
             if text == "":
                 continue
-            kind = type(field.default)
+            kind: type = type(field.default)
             try:
                 given[field.name] = kind(text)
             except ValueError:
                 raise SettingError(f"{PREFIX}{field.name.upper()}={text!r} is not a number; give one like {field.default}.") from None
         settings = Settings(**given)
-        return Settings(**{**settings.__dict__, "lake": rooted(settings.lake), "landing": rooted(settings.landing or f"{settings.lake}/landing")})
+        archive = rooted(settings.archive) if settings.archive else ""
+        return Settings(
+            **{
+                **settings.__dict__,
+                "lake": rooted(settings.lake),
+                "landing": rooted(settings.landing or f"{settings.lake}/landing"),
+                "archive": archive,
+            }
+        )
 
     @property
     def late_after_s(self) -> int:

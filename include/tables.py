@@ -127,6 +127,7 @@ RAW_FILES = Table(
         ("run_id", "string", "the run that took it"),
         ("blank", "bigint", "blank lines in it"),
         ("is_change", "boolean", "it had been taken before and was changed since"),
+        ("seq", "bigint", "number of the ingest batch: of several rows of a file the last one counts"),
         ("batch", "string", "the ingest batch that took it"),
     ),
     key=("source", "arrived_at"),

@@ -28,7 +28,13 @@ def overview() -> Iterator[str]:
     yield "| table | a row | seen |"
     yield "|---|---|---|"
     for table in TABLES.values():
-        yield f"| [{table.name}](#{table.name}) | {cell(table.meaning)} | {'after the checks' if table.name in PUBLISHED else 'at once'} |"
+        yield f"| [{table.name}](#{table.name}) | {cell(table.meaning)} | {seen(table)} |"
+
+
+def seen(table: Table) -> str:
+    if "Not filled yet" in table.meaning:
+        return "–"
+    return "after the checks" if table.name in PUBLISHED else "at once"
 
 
 def section(table: Table) -> Iterator[str]:

@@ -40,7 +40,7 @@ HOW_TO_GO_ON = (
 def _quarantine(lake: Lake, run: Run, books: Books) -> dict[str, Any]:
     """The share of bad lines that is judged: the run's own where it shows that input is good again, else that of everything
     that waits to be published, but for what a person accepted."""
-    own = _share(books.quarantined, books.lines_read)
+    own = _share(books.refused, books.lines_read)
     if books.lines_read > 0 and own is not None and own <= lake.settings.quarantine_critical:
         return {"share": own, "lines": books.lines_read}
     known = acceptance.accepted(lake)

@@ -45,7 +45,9 @@ def _minutes(derived: Derivation) -> DataFrame:
 
 def _alerts(derived: Derivation, run: Run) -> DataFrame:
     changed = staging.difference("alerts", *derived.alerts(), list(alerts.CONTENT), deletes=False)
-    return changed.withColumn("revision", F.coalesce(F.col("old_revision") + 1, F.lit(0).cast("bigint"))).withColumn("run_id", F.lit(run.run_id))
+    return changed.withColumn("revision", F.coalesce(F.col("old_revision") + 1, F.lit(0).cast("bigint"))).withColumn(
+        "run_id", F.lit(run.run_id)
+    )
 
 
 if __name__ == "__main__":

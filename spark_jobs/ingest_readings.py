@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from datetime import UTC, datetime
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -16,6 +19,7 @@ from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.ledger import batches_after
 from spark_jobs.runtime.requests import Request
 from spark_jobs.runtime.run import Run
+from spark_jobs.runtime.storage import Entry
 
 
 @job
@@ -39,13 +43,24 @@ class Ingest:
         files, ignored = landing_files.listing(settings)
         if ignored:
             print(f"{ignored} files in {settings.landing} have another ending than {', '.join(landing_files.ENDINGS)}: they are not taken.")
-        changed = landing_files.changed(self.lake.spark, files, self.lake.read("raw_files"))
+        changed, empty = landing_files.not_as_taken(self.lake.spark, files, self.lake.read("raw_files"))
+        if empty:
+            self.lake.append("raw_files", self.lake.rows("raw_files", *map(self._empty_file, empty)), self.run.write("ingest/empty"))
         if changed:
             for file in changed:
                 print(f"{file.path} changed after it was taken: what is new in it is taken now.")
             self._serve(requests.ask_for_changed_files(self.lake.place(), changed))
         self._stream()
         self._archive()
+
+    def _empty_file(self, file: Entry) -> dict[str, Any]:
+        counts = {"bytes": 0, "lines": 0, "blank": 0, "seq": self.seq, "is_change": False, "sha256": hashlib.sha256().hexdigest()}
+        return {
+            "source": file.path,
+            "arrived_at": datetime.fromtimestamp(file.modified_ms / 1000, UTC),
+            "run_id": self.run.run_id,
+            **counts,
+        }
 
     def _stream(self) -> None:
         checkpoint = self.lake.place("checkpoints", "ingest_readings")
@@ -59,7 +74,7 @@ class Ingest:
         files = [file for file in files if not landing_files.is_hidden(file.path, settings)]
         self.lake.expect_rows(sum(file.size for file in files) // 100)  # a line is about that long
         lines = landing_files.decoded(self.lake.spark, landing_files.slices(files, settings), settings)
-        self._take(Batch(self._checkpoint_id(), number, self.seq + 1), lines)
+        self._take(Batch(self._checkpoint_id(), number, self.seq + 1, len(files)), lines)
 
     def _take(self, batch: Batch, lines: DataFrame) -> None:
         if batch.id in self.written:
@@ -73,7 +88,9 @@ class Ingest:
         """A new checkpoint has a new id, and so its batches have names that were never used."""
         text = storage.read_text(self.lake.place("checkpoints", "ingest_readings", "metadata"))
         if text is None:
-            raise Stop("the checkpoint of ingest_readings has no metadata file: it is damaged. Move the folder away and run the pass again.")
+            raise Stop(
+                "the checkpoint of ingest_readings has no metadata file: it is damaged. Move the folder away and run the pass again."
+            )
         return str(json.loads(text)["id"])
 
     def _serve(self, request: Request) -> None:
@@ -86,7 +103,9 @@ class Ingest:
     def _take_changed(self, request: Request) -> None:
         lake, entries = self.lake, request.entries
         lines = landing_files.decoded(lake.spark, landing_files.slices(entries, lake.settings), lake.settings)
-        self._take(Batch(requests.ORIGIN, request.number, self.seq + 1, taken_before=[entry.path for entry in entries]), lines)
+        self._take(
+            Batch(requests.ORIGIN, request.number, self.seq + 1, len(entries), taken_before=[entry.path for entry in entries]), lines
+        )
 
     def _replay(self, request: Request) -> None:
         """Which rows are replayed is written down first: a second attempt must not judge what the first has taken out."""
@@ -103,7 +122,7 @@ class Ingest:
         if not settings.archive:
             return
         files, _ = landing_files.listing(settings)
-        stays = {file.path for file in landing_files.changed(self.lake.spark, files, raw_files)}
+        stays = {file.path for file in landing_files.not_as_taken(self.lake.spark, files, raw_files)[0]}
         taken = {row.source for row in raw_files.select("source").distinct().collect()}
         for file in files:
             if file.path in taken - stays:

@@ -39,7 +39,6 @@ def main(prepare: Callable[[Lake], str | None] = lambda lake: None) -> int:
             as_of = prepare(lake)
             lake.settings = replace(lake.settings, as_of=lake.settings.as_of or as_of or "")
             run_id = run_pass(lake)
-        print(summary.of_run(lake.settings, run_id))
     except Held as held:
         print(f"held {held}", flush=True)
         return HELD
@@ -51,6 +50,7 @@ def main(prepare: Callable[[Lake], str | None] = lambda lake: None) -> int:
         message = str(error).strip().splitlines() or ["no message"]
         print(f"failed {type(error).__name__}: {message[0]}", flush=True)
         return FAILED
+    print(summary.of_run(lake.settings, run_id))
     print(f"published {run_id}", flush=True)
     return 0
 

@@ -12,7 +12,7 @@ from include.settings import PREFIX, PROJECT, Settings
 from scripts import write_tables_doc
 
 PAGES = [PROJECT / "README.md", PROJECT / "CHANGELOG.md", *sorted((PROJECT / "docs").rglob("*.md"))]
-CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^```.*?^```|^ {4}[^\n]*|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"(?:^|[\s`;&])make ([a-z][a-z-]*)", re.MULTILINE)
 TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
 SETTING_ROW = re.compile(rf"^\| `({PREFIX}[A-Z_]+)` \| ([^|]*) \|", re.MULTILINE)

@@ -16,7 +16,9 @@ from include.settings import Settings
 
 YEAR_2000_MS = 946_684_800_000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-EVENT_TS = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]+))?)?(?:Z|([+-])([0-9]{2})(?::?([0-9]{2}))?)")
+EVENT_TS = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]+))?)?(?:Z|([+-])([0-9]{2})(?::?([0-9]{2}))?)"
+)
 TEXT_FIELDS, NUMBER_FIELDS = ("sensor_id", "store_id", "event_ts", "event_id"), ("temperature", "battery_pct")
 REQUIRED = ("sensor_id", "store_id", "temperature", "event_ts")
 

@@ -39,15 +39,21 @@ def is_hidden(source: str, settings: Settings) -> bool:
     return any(part[:1] in (".", "_") for part in source.removeprefix(settings.landing).split("/"))
 
 
-def changed(spark: SparkSession, files: list[Entry], raw_files: DataFrame) -> list[Entry]:
-    """Files that were taken and now have another size or time than when they were last looked at."""
+def not_as_taken(spark: SparkSession, files: list[Entry], raw_files: DataFrame) -> tuple[list[Entry], list[Entry]]:
+    """Files that now have another size or time than when they were taken, and new ones that are empty: Spark does not show those."""
     if not files:
-        return []
-    now = spark.createDataFrame([(file.path, file.size, file.modified_ms) for file in files], "source string, size bigint, modified_ms bigint")
-    known = raw_files.groupBy("source").agg(F.max_by(F.struct("bytes", "arrived_at"), "arrived_at").alias("known"))
+        return [], []
+    now = spark.createDataFrame(
+        [(file.path, file.size, file.modified_ms) for file in files], "source string, size bigint, modified_ms bigint"
+    )
+    known = raw_files.groupBy("source").agg(F.max_by(F.struct("bytes", "arrived_at"), "seq").alias("known"))
     is_other = (F.col("size") != F.col("known.bytes")) | (F.col("modified_ms") != F.unix_millis("known.arrived_at"))
-    rows = now.join(known, "source").filter(is_other).orderBy("source").collect()
-    return [Entry(row.source, row.size, row.modified_ms) for row in rows]
+    is_new = F.col("known").isNull()
+    rows = (
+        now.join(known, "source", "left").filter(F.when(is_new, F.col("size") == 0).otherwise(is_other)).select("*", is_new.alias("is_new"))
+    )
+    found = [(Entry(row.source, row.size, row.modified_ms), row.is_new) for row in rows.orderBy("source").collect()]
+    return [entry for entry, is_new in found if not is_new], [entry for entry, is_new in found if is_new]
 
 
 def slices(files: list[Entry], settings: Settings) -> list[Slice]:

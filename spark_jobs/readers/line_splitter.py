@@ -60,7 +60,7 @@ def split(stream: Readable, max_line_bytes: int, start: int = 0, end: int | None
             carry.clear()
         carry.add(piece[cut:])
     if carry.size and (end is None or offset < end):
-        last = _single(carry.line(), offset)
+        last = _single(carry.line(is_ended=False), offset)
         if last.texts[0] or carry.dropped:
             yield last
 
@@ -73,10 +73,13 @@ class _Carry:
         self.clear()
 
     def clear(self) -> None:
-        self.head, self.size, self.is_blank = b"", 0, True
+        self.head, self.size, self.is_blank, self._return = b"", 0, True, b""
 
     def add(self, piece: bytes) -> None:
-        self.is_blank = self.is_blank and not piece.strip(b" \t\r")
+        """A carriage return may be the first half of the line's end, or part of the line: the next byte tells."""
+        text = self._return + piece
+        self._return = text[-1:] if text.endswith(b"\r") else b""
+        self.is_blank = self.is_blank and not text.removesuffix(b"\r").strip(b" \t")
         self.size += len(piece)
         self.head = (self.head + piece)[: self.limit] if len(self.head) < self.limit else self.head
 
@@ -84,8 +87,11 @@ class _Carry:
     def dropped(self) -> bool:
         return self.size > len(self.head)
 
-    def line(self) -> bytes:
-        return b"" if self.dropped and self.is_blank else self.head
+    def line(self, is_ended: bool = True) -> bytes:
+        """Of a cut line the last byte, which lies beyond the limit and is never kept, tells that it is not blank."""
+        if not self.dropped:
+            return self.head
+        return b"" if self.is_blank and (is_ended or not self._return) else self.head[:-1] + b"x"
 
 
 def _line_start(stream: Readable, start: int) -> int:

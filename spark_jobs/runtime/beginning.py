@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.runtime import ledger, publication, reference
+from spark_jobs.runtime import acceptance, ledger, publication, reference
 from spark_jobs.runtime import run as runs
 from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.ledger import Books
@@ -19,7 +19,7 @@ def begin_or_resume(lake: Lake) -> Run:
         return runs.begin(lake, past)
     if left.is_publishing:
         print(f"run {left.run_id} died while it was publishing: that is finished first.", flush=True)
-        publication.publish(lake, left)
+        publication.publish(lake, left, note=acceptance.note(lake))
     elif lake.settings.run_id and left.asked_as == lake.settings.run_id:
         return left
     else:

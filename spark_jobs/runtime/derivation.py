@@ -84,7 +84,9 @@ class Derivation:
         touched = self._touched_minutes(near, newly_expected)
         measured = self._measured(touched)
         others = near.join(touched, store_minutes.KEY, "left_anti")
-        silent = store_minutes.silent_minutes(measured.unionByName(others.filter("readings > 0"), allowMissingColumns=True), self.frontiers, self.settings)
+        silent = store_minutes.silent_minutes(
+            measured.unionByName(others.filter("readings > 0"), allowMissingColumns=True), self.frontiers, self.settings
+        )
         silent = silent.filter(F.to_date("window_start").isin(days)).join(others.filter("readings = 0"), store_minutes.KEY, "left_anti")
         anew = measured.unionByName(silent, allowMissingColumns=True).transform(store_minutes.with_expected, self.expected)
         columns = [name for name in published.columns if name not in ("revision", "is_final", "window_end", "window_date")]
@@ -101,7 +103,9 @@ class Derivation:
         return self._kept_if_any(touched.distinct())
 
     def _measured(self, touched: DataFrame) -> DataFrame:
-        slices = self.readings.filter(within(touched_hours(touched, "window_start") if self.changes.hours else [])).withColumn("window_start", minute_of(F.col("event_ts")))
+        slices = self.readings.filter(within(touched_hours(touched, "window_start") if self.changes.hours else [])).withColumn(
+            "window_start", minute_of(F.col("event_ts"))
+        )
         slices = slices.join(F.broadcast(touched), store_minutes.KEY, "left_semi")
         return self._kept_if_any(store_minutes.measures_per_minute(slices, self.inventory, self.settings))
 
@@ -110,7 +114,9 @@ class Derivation:
         if not self.changes.hours:
             return {}
         before = self.lake.read("sensor_stores").select("sensor_id", "store_id", F.col("first_seen_at").alias("was_first_at"))
-        pairs = self.recent.join(F.broadcast(self.inventory.select("sensor_id")), "sensor_id", "left_anti").join(before, ["sensor_id", "store_id"], "left")
+        pairs = self.recent.join(F.broadcast(self.inventory.select("sensor_id")), "sensor_id", "left_anti").join(
+            before, ["sensor_id", "store_id"], "left"
+        )
         earlier = pairs.filter("was_first_at is null or first_seen_at < was_first_at")
         rows = earlier.groupBy("store_id").agg(F.min("first_seen_at").alias("since")).collect()
         return {row.store_id: row.since.replace(tzinfo=UTC) for row in rows}
@@ -122,7 +128,9 @@ class Derivation:
         settings = self.settings
         newest = max(hour for hour in (*self.changes.hours, int(self.clock.as_of.timestamp()) // HOUR_S))
         last = day(newest) + DAY
-        moved = utc(self.published.as_of) - timedelta(seconds=settings.idle_after_s + settings.allowed_lateness_s, hours=settings.silent_store_hours)
+        moved = utc(self.published.as_of) - timedelta(
+            seconds=settings.idle_after_s + settings.allowed_lateness_s, hours=settings.silent_store_hours
+        )
         first = min([moved.date(), *(since.date() for since in newly_expected.values())])
         days = {first + DAY * i for i in range((last - first).days + 1)}
         days |= {day(hour) + DAY * i for hour in self.changes.hours for i in (0, 1)}
@@ -141,8 +149,8 @@ class Derivation:
         )
         silences = self.lake.read("outages").select("sensor_id", "started_at", "ended_at")
         around = (F.col("started_at") <= F.col("changed_to")) & (F.col("ended_at").isNull() | (F.col("ended_at") >= F.col("changed_from")))
-        silences = changed.join(silences, "sensor_id").filter(around).groupBy(*key)
-        silences = silences.agg(F.min("started_at").alias("silent_from"), F.max("ended_at").alias("silent_to"))
+        reached = changed.join(silences, "sensor_id").filter(around).groupBy(*key)
+        silences = reached.agg(F.min("started_at").alias("silent_from"), F.max("ended_at").alias("silent_to"))
         margin = F.greatest(F.lit(alerts.longest_look_back_s(RULES)).cast("bigint"), "silent_after_s", "was_silent_after_s")
         return self._kept_if_any(
             changed.join(self._was_last, "sensor_id", "left")
@@ -170,7 +178,11 @@ class Derivation:
             slices = self.readings.filter(within(self._hours_in_ranges())).join(F.broadcast(self.ranges), "sensor_id")
             rows = outages.with_neighbours(slices.filter("event_ts between read_from and read_to"), "sensor_id", "range_id")
         known = self.sensors.select("sensor_id", "home", "silent_after_s")
-        return self._kept_if_any(rows.join(F.broadcast(known), "sensor_id").filter(outages.is_followed_by_silence() | outages.is_doubled() | alerts.is_notable(RULES)))
+        return self._kept_if_any(
+            rows.join(F.broadcast(known), "sensor_id").filter(
+                outages.is_followed_by_silence() | outages.is_doubled() | alerts.is_notable(RULES)
+            )
+        )
 
     def _hours_in_ranges(self) -> list[int]:
         """Between read_from and near_from, and between near_to and read_to, the sensor said nothing: only the ends are read."""
@@ -193,7 +205,9 @@ class Derivation:
             return rows
         spans = self.ranges.select("sensor_id", "read_from", "changed_to")
         in_range = rows.join(F.broadcast(spans), "sensor_id").filter("started_at between read_from and changed_to").select(*rows.columns)
-        last = rows.join(F.broadcast(self._was_last), "sensor_id").filter("ended_at is null or started_at = was_last_at").select(*rows.columns)
+        last = (
+            rows.join(F.broadcast(self._was_last), "sensor_id").filter("ended_at is null or started_at = was_last_at").select(*rows.columns)
+        )
         return in_range.unionByName(last).distinct()
 
     @cached_property
@@ -250,13 +264,14 @@ class Derivation:
         if self.is_whole:
             return rows
         spans = self.ranges.select("sensor_id", "changed_from", plus_seconds(F.col("changed_to"), rule.when.within_s).alias("until"))
-        return rows.join(F.broadcast(spans), "sensor_id").filter("started_at between changed_from and until").select(*rows.columns).distinct()
+        return (
+            rows.join(F.broadcast(spans), "sensor_id").filter("started_at between changed_from and until").select(*rows.columns).distinct()
+        )
 
     # heartbeats
 
     def heartbeats(self) -> DataFrame:
         return heartbeats.build(self.sensors, self.outages[0], self.clock)
-
 
     def _kept_if_any(self, rows: DataFrame) -> DataFrame:
         """Without changed readings the optimiser drops these frames altogether, but it cannot look into one that is kept."""

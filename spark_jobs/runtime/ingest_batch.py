@@ -32,6 +32,7 @@ class Batch:
     origin: str
     number: int
     seq: int
+    files: int = 0
     taken_before: list[str] = field(default_factory=list)  # sources that changed: only what is new in them counts
     replayed: DataFrame | None = None  # the quarantine rows that these lines come from
 
@@ -138,7 +139,7 @@ def _is_refused(row: Row) -> bool:
 
 
 def _books(lake: Lake, batch: Batch, tally: list[Row]) -> Books:
-    books = Books(until=batch.seq)
+    books = Books(files=batch.files, until=batch.seq)
     for row in tally:
         if row.kind == FILE:
             books.lines_read += row.lines
@@ -150,10 +151,10 @@ def _books(lake: Lake, batch: Batch, tally: list[Row]) -> Books:
     if batch.replayed is not None:
         for row in batch.replayed.groupBy("store_id", "reasons").count().collect():
             books.count("quarantined", row.store_id, -row["count"])
-            books.reasons.subtract({reason: row["count"] for reason in row.reasons})
+            books.reasons.subtract(dict.fromkeys(row.reasons, row["count"]))
     if batch.taken_before:
         was_blank = lake.read("raw_files").filter(F.col("source").isin(batch.taken_before) & (F.col("batch") != batch.id))
-        blank = was_blank.groupBy("source").agg(F.max_by("blank", "arrived_at").alias("blank")).agg(F.sum("blank")).collect()[0][0]
+        blank = was_blank.groupBy("source").agg(F.max_by("blank", "seq").alias("blank")).agg(F.sum("blank")).collect()[0][0]
         books.blank = max(0, books.blank - (blank or 0))
         books.lines_read = books.readings_new + books.duplicates + books.quarantined + books.blank
     return books
@@ -167,7 +168,7 @@ def _count(books: Books, row: Row, outcome: str | None, rows: int) -> None:
         books.count("duplicates", row.store_id, rows)
     else:
         books.count("quarantined", row.store_id, rows)
-        books.reasons.update({reason: rows for reason in row.reasons or ["conflicting_duplicate"]})
+        books.reasons.update(dict.fromkeys(row.reasons or ["conflicting_duplicate"], rows))
 
 
 # The writes
@@ -191,7 +192,8 @@ def _write(lake: Lake, run: Run, batch: Batch, judged: DataFrame, refused: DataF
     if ("kind", FILE) in there:
         files = judged.filter(F.col("kind") == FILE).groupBy("source", "arrived_at", "batch", "run_id")
         sums = files.agg(*(F.sum(name).alias(name) for name in ("lines", "blank", "bytes")), F.max("sha256").alias("sha256"))
-        steps.append(lambda: lake.append("raw_files", sums.withColumn("is_change", F.col("source").isin(batch.taken_before)), batch.write))
+        taken = sums.withColumns({"is_change": F.col("source").isin(batch.taken_before), "seq": F.lit(batch.seq).cast("bigint")})
+        steps.append(lambda: lake.append("raw_files", taken, batch.write))
     together(*steps)
     _write_displaced(lake, batch, judged, there)
     if batch.replayed is not None:

@@ -10,8 +10,8 @@ import os
 import socket
 import threading
 import time
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from include.settings import Settings
@@ -45,7 +45,9 @@ class Lease:
         """Raises where another driver has taken over, or where this one slept past its lease."""
         found = self._read()
         if found is None or any(found[name] != self._mine[name] for name in ("host", "pid", "born", "epoch")):
-            raise Stop("this driver has lost its lease on the lake and stops before it commits. The driver that took over goes on; run the pass again.")
+            raise Stop(
+                "this driver has lost its lease on the lake and stops before it commits. The driver that took over goes on; run the pass again."
+            )
         if time.time() - self._renewed > self._seconds:
             raise Stop("this driver slept past its lease on the lake and stops before it commits. Nothing is lost; run the pass again.")
 

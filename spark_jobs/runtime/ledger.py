@@ -30,6 +30,7 @@ class Books:
     reasons: Counter[str] = field(default_factory=Counter)
     stores: dict[str | None, Counter[str]] = field(default_factory=dict)
     until: int = 0  # the last batch in these books
+    refused: int = 0  # quarantined without what replays took out: of summed books only
 
     def count(self, name: str, store_id: str | None, rows: int) -> None:
         setattr(self, name, getattr(self, name) + rows)
@@ -41,6 +42,7 @@ class Books:
         self.blank += other.blank
         self.reasons.update(other.reasons)
         self.until = max(self.until, other.until)
+        self.refused += max(0, other.quarantined)
         for store_id, counts in other.stores.items():
             for name in COUNTS:
                 self.count(name, store_id, counts[name])

@@ -31,7 +31,11 @@ def _keys_and_ranges(staged: dict[str, DataFrame], settings: Settings) -> Measur
     for table, changes in staged.items():
         is_odd = F.count_if(~F.coalesce(_is_sane(table, settings), F.lit(False)))
         per_key = changes.filter("change <> 'delete'").groupBy(*TABLES[table].key).agg(F.count("*").alias("rows"), is_odd.alias("odd"))
-        counts.append(per_key.agg(F.lit(table).alias("table"), *(F.coalesce(F.sum(F.expr(each)), F.lit(0)).alias(name) for name, each in _SUMS.items())))
+        counts.append(
+            per_key.agg(
+                F.lit(table).alias("table"), *(F.coalesce(F.sum(F.expr(each)), F.lit(0)).alias(name) for name, each in _SUMS.items())
+            )
+        )
     return {row.table: {name: row[name] for name in _SUMS} for row in reduce(DataFrame.unionByName, counts).collect()}
 
 
@@ -46,7 +50,9 @@ def _is_sane(table: str, settings: Settings) -> Column:
     return {
         "sensor_stores": F.col("first_seen_at") <= F.col("last_seen_at"),
         "store_minutes": F.coalesce(F.col("completeness").between(0, 1), F.col("sensors_expected") == 0)
-        & F.when(F.col("readings") == 0, silent_minute).otherwise(spoken_minute & (F.col("sensors_reporting").between(1, F.col("readings")))),
+        & F.when(F.col("readings") == 0, silent_minute).otherwise(
+            spoken_minute & (F.col("sensors_reporting").between(1, F.col("readings")))
+        ),
         "heartbeats": F.col("status").isin("reporting", "never_reported", "retired")
         | ((F.col("status") == "silent") & F.col("silent_since").isNotNull() & F.col("cause").isNotNull()),
         "outages": F.coalesce(F.col("ended_at") > F.col("started_at"), F.lit(True)) & F.col("cause").isin("sensor", "store", "input"),
@@ -58,8 +64,14 @@ def _completeness(staged: DataFrame) -> dict[str, Any]:
     """Among the final minutes that the run touched: the share of expected reports that came."""
     minutes = staged.filter("is_final and sensors_expected > 0 and change <> 'delete'")
     share = F.sum(F.col("completeness") * F.col("sensors_expected")) / F.sum("sensors_expected")
-    row = minutes.groupBy("store_id").agg(share.alias("share"), F.sum("sensors_expected").alias("due")).agg(
-        (F.sum(F.col("share") * F.col("due")) / F.sum("due")).alias("all"), F.min_by("store_id", "share").alias("worst"), F.min("share").alias("least")
+    row = (
+        minutes.groupBy("store_id")
+        .agg(share.alias("share"), F.sum("sensors_expected").alias("due"))
+        .agg(
+            (F.sum(F.col("share") * F.col("due")) / F.sum("due")).alias("all"),
+            F.min_by("store_id", "share").alias("worst"),
+            F.min("share").alias("least"),
+        )
     )
     found = row.collect()[0]
     return {"completeness": found["all"], "by_store": {found.worst: found.least} if found.worst is not None else {}}
@@ -71,8 +83,16 @@ def _unaccounted(lake: Lake, derived: Derivation, staged: DataFrame) -> int:
     days |= {day(hour) for hour in derived.changes.hours}
     if not days:
         return 0
-    after = lake.read("store_minutes").filter(F.col("window_date").isin(sorted(days))).join(staged, list(TABLES["store_minutes"].key), "left_anti")
-    in_minutes = after.select("readings").unionByName(staged.filter("change <> 'delete'").select("readings")).agg(F.coalesce(F.sum("readings"), F.lit(0)))
+    after = (
+        lake.read("store_minutes")
+        .filter(F.col("window_date").isin(sorted(days)))
+        .join(staged, list(TABLES["store_minutes"].key), "left_anti")
+    )
+    in_minutes = (
+        after.select("readings")
+        .unionByName(staged.filter("change <> 'delete'").select("readings"))
+        .agg(F.coalesce(F.sum("readings"), F.lit(0)))
+    )
     there = derived.readings.filter(F.col("event_date").isin(sorted(days))).count()
     return int(there - in_minutes.collect()[0][0])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,6 +25,13 @@ def _time(cell: str) -> datetime:
     """A date, or a time with or without an offset: people write these files by hand, and without one UTC is meant."""
     moment = datetime.fromisoformat(cell)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _degrees(cell: str) -> float:
+    degrees = float(cell)
+    if not math.isfinite(degrees):
+        raise ValueError
+    return degrees
 
 
 def _whole_seconds(cell: str) -> int:
@@ -69,8 +77,8 @@ FILES = (
             Field("store_id", "string", _text, required=True),
             Field("valid_from", "timestamp", _time),
             Field("valid_to", "timestamp", _time),
-            Field("low_c", "double", float),
-            Field("high_c", "double", float),
+            Field("low_c", "double", _degrees),
+            Field("high_c", "double", _degrees),
         ),
         intervals=("valid_from", "valid_to"),
     ),
@@ -82,7 +90,7 @@ FILES = (
             Field("rule", "string", _text),
             Field("from", "timestamp", _time),
             Field("to", "timestamp", _time),
-            Field("reason", "string", _text, required=True),
+            Field("reason", "string", _text),
         ),
         intervals=("from", "to"),
     ),
@@ -116,7 +124,15 @@ def load(spark: SparkSession, settings: Settings) -> Reference:
 
 def check(settings: Settings) -> dict[str, Rows]:
     """Read and check all files; a broken one stops the run with file, line and what to do."""
-    return {file.name: _read(file, storage.read_text(f"{settings.lake}/reference/{file.name}.csv") or "") for file in FILES}
+    return {file.name: _read(file, _text_of(file, settings)) for file in FILES}
+
+
+def _text_of(file: ReferenceFile, settings: Settings) -> str:
+    try:
+        return storage.read_text(f"{settings.lake}/reference/{file.name}.csv") or ""
+    except UnicodeDecodeError as odd:
+        line = odd.object[: odd.start].count(b"\n") + 1
+        raise BrokenReference(file.name, line, "it is not UTF-8 text") from None
 
 
 def _read(file: ReferenceFile, text: str) -> Rows:
@@ -160,7 +176,7 @@ def _row(file: ReferenceFile, line: int, cells: dict[str, str]) -> dict[str, Any
 def _kind(field: Field) -> str:
     if field.parse is _time:
         return "a time like 2025-11-08T15:30:00Z"
-    return "a number" if field.parse is float else "a whole number of seconds above 0"
+    return "a number" if field.parse is _degrees else "a whole number of seconds above 0"
 
 
 def _cell(moment: datetime) -> str:

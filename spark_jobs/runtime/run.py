@@ -67,7 +67,9 @@ def history(lake: Lake, number: int = 0, run_id: str = "") -> History:
         )
         .collect()[0]
     )
-    published = Published(row.published.number, iso(row.published.as_of.replace(tzinfo=UTC)), row.published.versions) if row.was_published else None
+    published = (
+        Published(row.published.number, iso(row.published.as_of.replace(tzinfo=UTC)), row.published.versions) if row.was_published else None
+    )
     return History(row.last_number, row.booked_until, published, row.has_ended, row.is_used)
 
 

@@ -46,7 +46,9 @@ def difference(table: str, fresh: DataFrame, published: DataFrame, content: list
     after = fresh.withColumn("after", F.struct(*rest)).withColumn("is_fresh", F.lit(True))
     both = after.join(before, key, "full" if deletes else "left")
     changed = both.filter(~F.col("after").eqNullSafe(F.col("before")))
-    return changed.withColumn("change", F.when(F.col("is_fresh"), F.when(F.col("is_published"), "update").otherwise("insert")).otherwise("delete"))
+    return changed.withColumn(
+        "change", F.when(F.col("is_fresh"), F.when(F.col("is_published"), "update").otherwise("insert")).otherwise("delete")
+    )
 
 
 def write_notes(lake: Lake, run: Run, name: str, notes: dict[str, Any]) -> None:

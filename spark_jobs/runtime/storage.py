@@ -105,8 +105,12 @@ def open_file(path: str) -> BinaryIO:
 
 
 def move(source: str, target: str) -> None:
-    _local(target).parent.mkdir(parents=True, exist_ok=True)
-    shutil.move(_local(source), _local(target))
+    """A file of that name that lies there already keeps its content: it gets its own time into its name."""
+    place = _local(target)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if place.exists():
+        place.rename(f"{place}.{place.stat().st_mtime_ns // 1_000_000}")
+    shutil.move(_local(source), place)
 
 
 def names(place: str) -> list[str]:

@@ -17,7 +17,11 @@ MOST = 8  # rows of a list that people read before they stop
 
 def of_run(settings: Settings, run_id: str = "") -> str:
     """The run of that id; without one, the last."""
-    runs = _rows(settings, "runs", ["run_id", "number", "as_of", "status", "lines_read", "readings_new", "duplicates", "quarantined", "blank", "late_rows", "note"])
+    runs = _rows(
+        settings,
+        "runs",
+        ["run_id", "number", "as_of", "status", "lines_read", "readings_new", "duplicates", "quarantined", "blank", "late_rows", "note"],
+    )
     if not runs:
         return f"There is no run in {settings.lake} yet. Try: make run"
     run = max((row for row in runs if not run_id or row["run_id"] == run_id), key=lambda row: row["number"])
@@ -34,7 +38,9 @@ def _books(settings: Settings, run: dict[str, Any]) -> str:
         ("quarantined", run["quarantined"]),
         ("blank", run["blank"]),
     ):
-        lines.append(f"  {count:>10,}  {name}" + (f", {run['late_rows']:,} of them late" if name == "new readings" and run["late_rows"] else ""))
+        lines.append(
+            f"  {count:>10,}  {name}" + (f", {run['late_rows']:,} of them late" if name == "new readings" and run["late_rows"] else "")
+        )
         if name == "quarantined":
             reasons = _reasons(settings, run["run_id"])
             lines += [f"  {count:>10,}    {reason}" for reason, count in reasons.most_common()]
@@ -54,25 +60,38 @@ def _silent(settings: Settings) -> str:
     statuses = Counter(row["status"] for row in beats)
     silent = sorted((row for row in beats if row["status"] == "silent"), key=lambda row: (row["cause"], row["store_id"], row["sensor_id"]))
     lines = [f"Sensors: {', '.join(f'{count:,} {status}' for status, count in statuses.most_common()) or 'none'}"]
-    lines += _listed(silent, lambda row: f"{row['sensor_id']} in {row['store_id']} is silent since {_time(row['silent_since'])}; cause: {row['cause']}")
+    lines += _listed(
+        silent, lambda row: f"{row['sensor_id']} in {row['store_id']} is silent since {_time(row['silent_since'])}; cause: {row['cause']}"
+    )
     lines += [f"  {row['sensor_id']} in {row['store_id']} has never reported" for row in beats if row["status"] == "never_reported"][:MOST]
     return "\n".join(lines)
 
 
 def _alerts(settings: Settings) -> str:
-    alerts = [row for row in _rows(settings, "alerts", ["rule", "status", "severity", "sensor_id", "store_id", "started_at"])]
+    alerts = _rows(settings, "alerts", ["rule", "status", "severity", "sensor_id", "store_id", "started_at"])
     current = [row for row in alerts if row["status"] != "retracted"]
     rules = Counter((row["rule"], row["status"]) for row in current)
-    lines = [f"Alerts: {len(current):,}" + (f" ({', '.join(f'{count:,} {rule} {status}' for (rule, status), count in sorted(rules.items()))})" if current else "")]
+    lines = [
+        f"Alerts: {len(current):,}"
+        + (f" ({', '.join(f'{count:,} {rule} {status}' for (rule, status), count in sorted(rules.items()))})" if current else "")
+    ]
     is_open = sorted((row for row in current if row["status"] == "open"), key=lambda row: row["started_at"])
-    return "\n".join(lines + _listed(is_open, lambda row: f"{row['severity']}: {row['rule']} {row['sensor_id']} in {row['store_id']} since {_time(row['started_at'])}"))
+    return "\n".join(
+        lines
+        + _listed(
+            is_open,
+            lambda row: f"{row['severity']}: {row['rule']} {row['sensor_id']} in {row['store_id']} since {_time(row['started_at'])}",
+        )
+    )
 
 
 def _checks(settings: Settings, run: dict[str, Any]) -> str:
     rows = [row for row in _rows(settings, "quality_results", None) if row["run_id"] == run["run_id"]]
     failed = [row for row in rows if not row["success"]]
     lines = [f"Checks: {len(rows) - len(failed)} passed, {len(failed)} failed"]
-    lines += [f"  {row['severity']}: {row['table']}: {row['expectation']} (seen {row['observed']}, wanted {row['limit']})" for row in failed]
+    lines += [
+        f"  {row['severity']}: {row['table']}: {row['expectation']} (seen {row['observed']}, wanted {row['limit']})" for row in failed
+    ]
     return "\n".join(lines)
 
 

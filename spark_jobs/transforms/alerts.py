@@ -79,9 +79,14 @@ def alert_id() -> Column:
 
 def with_limits(alerts: DataFrame, limits: DataFrame) -> DataFrame:
     """The store's limits in force at the first reading; of several the one that came into force last."""
-    spans = limits.groupBy("store_id").agg(F.array_sort(F.collect_list(F.struct("valid_from", "valid_to", "low_c", "high_c"))).alias("spans"))
+    spans = limits.groupBy("store_id").agg(
+        F.array_sort(F.collect_list(F.struct("valid_from", "valid_to", "low_c", "high_c"))).alias("spans")
+    )
     at = F.col("started_at")
-    in_force = F.filter("spans", lambda span: (span["valid_from"].isNull() | (span["valid_from"] <= at)) & (span["valid_to"].isNull() | (at < span["valid_to"])))
+    in_force = F.filter(
+        "spans",
+        lambda span: (span["valid_from"].isNull() | (span["valid_from"] <= at)) & (span["valid_to"].isNull() | (at < span["valid_to"])),
+    )
     return (
         alerts.join(F.broadcast(spans), "store_id", "left")
         .withColumn("in_force", F.try_element_at(in_force, F.lit(-1)))
@@ -94,7 +99,17 @@ def with_limits(alerts: DataFrame, limits: DataFrame) -> DataFrame:
 def with_suppression(alerts: DataFrame, suppressions: DataFrame) -> DataFrame:
     """Marks an alert that starts in a suppression window; of several the first in the file's order of time."""
     windows = suppressions.groupBy("store_id").agg(
-        F.array_sort(F.collect_list(F.struct(F.col("from").alias("since"), F.col("reason"), F.col("to").alias("until"), "sensor_id", "rule"))).alias("windows")
+        F.array_sort(
+            F.collect_list(
+                F.struct(
+                    F.col("from").alias("since"),
+                    F.coalesce("reason", F.lit("suppressed")).alias("reason"),
+                    F.col("to").alias("until"),
+                    "sensor_id",
+                    "rule",
+                )
+            )
+        ).alias("windows")
     )
 
     def applies(window: Column) -> Column:
@@ -115,7 +130,9 @@ def retracted(gone: DataFrame, current: DataFrame, as_of: Column) -> DataFrame:
         F.col("rule").alias("new_rule"), F.col("sensor_id").alias("new_sensor_id"), F.col("alert_id").alias("new_id"),
         F.col("started_at").alias("new_start"), F.coalesce("ended_at", F.lit("9999-01-01").cast("timestamp")).alias("new_end"),
     )  # fmt: skip
-    overlap = (F.col("new_start") <= F.coalesce("ended_at", F.lit("9999-01-01").cast("timestamp"))) & (F.col("started_at") <= F.col("new_end"))
+    overlap = (F.col("new_start") <= F.coalesce("ended_at", F.lit("9999-01-01").cast("timestamp"))) & (
+        F.col("started_at") <= F.col("new_end")
+    )
     same = (F.col("rule") == F.col("new_rule")) & (F.col("sensor_id") == F.col("new_sensor_id"))
     first = Window.partitionBy("alert_id").orderBy("new_start")
     return (

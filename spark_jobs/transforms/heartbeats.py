@@ -8,10 +8,13 @@ from pyspark.sql import functions as F
 from include.settings import Clock
 from spark_jobs.transforms.sensor_stores import WORDS
 
+
 def last_words(recent: DataFrame) -> DataFrame:
     """Per sensor, over all stores it has spoken from: its first reading's time, and its last reading."""
     return recent.groupBy("sensor_id").agg(
-        F.min("first_seen_at").alias("first_seen_at"), F.max("last_seen_at").alias("last_seen_at"), F.max_by("words", "last_seen_at").alias("words")
+        F.min("first_seen_at").alias("first_seen_at"),
+        F.max("last_seen_at").alias("last_seen_at"),
+        F.max_by("words", "last_seen_at").alias("words"),
     )
 
 

@@ -22,12 +22,20 @@ def with_defaults(sensors: DataFrame, settings: Settings) -> DataFrame:
 def expectations(inventory: DataFrame, sensor_stores: DataFrame, settings: Settings) -> DataFrame:
     """store_id, sensor_id, expected_from, expected_to (null: open), is_known: from when to when a store waits for a sensor."""
     known = inventory.filter("is_due").select(
-        "store_id", "sensor_id", F.col("active_from").alias("expected_from"), F.col("retired_at").alias("expected_to"), F.lit(True).alias("is_known")
+        "store_id",
+        "sensor_id",
+        F.col("active_from").alias("expected_from"),
+        F.col("retired_at").alias("expected_to"),
+        F.lit(True).alias("is_known"),
     )
     strangers = sensor_stores.join(F.broadcast(inventory.select("sensor_id")), "sensor_id", "left_anti")
     if settings.expected_every_s > DUE_EVERY_S:
         strangers = strangers.limit(0)
     unknown = strangers.select(
-        "store_id", "sensor_id", F.col("first_seen_at").alias("expected_from"), F.lit(None).cast("timestamp").alias("expected_to"), F.lit(False).alias("is_known")
+        "store_id",
+        "sensor_id",
+        F.col("first_seen_at").alias("expected_from"),
+        F.lit(None).cast("timestamp").alias("expected_to"),
+        F.lit(False).alias("is_known"),
     )
     return known.unionByName(unknown).filter("expected_to is null or expected_from is null or expected_from < expected_to")

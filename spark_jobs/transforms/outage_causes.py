@@ -71,14 +71,20 @@ def _has_any(name: str) -> Column:
 
 def _steps(spans: DataFrame, expected: int, silent: int) -> DataFrame:
     starts = spans.select("store_id", F.col("since").alias("at"), F.lit(expected).alias("expected"), F.lit(silent).alias("silent"))
-    ends = spans.filter("until is not null").select("store_id", F.col("until").alias("at"), F.lit(-expected).alias("expected"), F.lit(-silent).alias("silent"))
+    ends = spans.filter("until is not null").select(
+        "store_id", F.col("until").alias("at"), F.lit(-expected).alias("expected"), F.lit(-silent).alias("silent")
+    )
     return starts.unionByName(ends)
 
 
 def _dark(counts: DataFrame, enough: Column, *columns: Column) -> DataFrame:
-    return counts.filter(enough & (F.col("silent") == F.col("expected"))).select(*columns, F.col("at").alias("dark_from"), F.col("until").alias("dark_until"))
+    return counts.filter(enough & (F.col("silent") == F.col("expected"))).select(
+        *columns, F.col("at").alias("dark_from"), F.col("until").alias("dark_until")
+    )
 
 
 def _overlapping(outages: DataFrame, dark: DataFrame, where: Column) -> DataFrame:
-    overlap = (F.col("dark_until").isNull() | (F.col("started_at") < F.col("dark_until"))) & (F.col("ended_at").isNull() | (F.col("dark_from") < F.col("ended_at")))
+    overlap = (F.col("dark_until").isNull() | (F.col("started_at") < F.col("dark_until"))) & (
+        F.col("ended_at").isNull() | (F.col("dark_from") < F.col("ended_at"))
+    )
     return outages.join(F.broadcast(dark), where & overlap, "left_semi").select("sensor_id", "started_at")

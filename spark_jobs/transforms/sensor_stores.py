@@ -29,4 +29,6 @@ def merged(published: DataFrame, recent: DataFrame) -> DataFrame:
     """What was known before, widened by what is new."""
     columns = ("sensor_id", "store_id", "first_seen_at", "last_seen_at")
     both = published.select(*columns).unionByName(recent.select(*columns))
-    return both.groupBy("sensor_id", "store_id").agg(F.min("first_seen_at").alias("first_seen_at"), F.max("last_seen_at").alias("last_seen_at"))
+    return both.groupBy("sensor_id", "store_id").agg(
+        F.min("first_seen_at").alias("first_seen_at"), F.max("last_seen_at").alias("last_seen_at")
+    )

@@ -82,7 +82,11 @@ def with_expected(minutes: DataFrame, expected: DataFrame) -> DataFrame:
     """How many sensors are due in the minute, and the share of them that reported."""
     spans = expected.groupBy("store_id", "expected_from", "expected_to").agg(F.count("*").alias("sensors"))
     per_store = spans.groupBy("store_id").agg(F.collect_list(F.struct("expected_from", "expected_to", "sensors")).alias("spans"))
-    due = F.aggregate("spans", F.lit(0).cast("bigint"), lambda total, span: total + F.when(_is_active(span["expected_from"], span["expected_to"]), span["sensors"]).otherwise(0))
+    due = F.aggregate(
+        "spans",
+        F.lit(0).cast("bigint"),
+        lambda total, span: total + F.when(_is_active(span["expected_from"], span["expected_to"]), span["sensors"]).otherwise(0),
+    )
     return (
         minutes.join(F.broadcast(per_store), "store_id", "left")
         .withColumn("sensors_expected", F.coalesce(due, F.lit(0).cast("bigint")))

@@ -1,0 +1,80 @@
+"""The result for people: a table on the screen, and the same with its circumstances in docs/benchmark.md."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+import psutil
+
+from benchmark.agreement import Agreement
+from benchmark.measure import Cost
+
+PACKAGES = ("pyspark", "delta-spark", "duckdb", "deltalake")
+HEADER = ("measurement", "seconds", "CPU seconds", "peak MB", "ratio of seconds", "of CPU")
+
+COMPARED = """\
+**The rival** is DuckDB, which writes with delta-rs, in one process over the same landing files, with as many threads as there are
+cores. Both sides parse every line, put the bad ones into `quarantine` with all their reasons, keep one row per reading (the first to
+arrive; a contradicting copy goes to `quarantine`), derive the minutes of each store (also the silent ones), outages and sudden drops,
+and write `readings`, `quarantine`, `store_minutes`, `outages` and `alerts` as Delta tables.
+
+**What the rival leaves out**, and a pass does: anything but a start from nothing (increments, repair of what late rows touch, restart
+after a crash, the lease); byte positions, checksums and books of the files; packed files; the table of duplicates;
+`sensors_expected`, `completeness`, heartbeats and causes of outages; evidence, limits and suppressions of alerts; revisions; the
+quality checks and publication after them. Of trailing commas it sees those right before a bracket, of `NaN` and `Infinity` those in the
+temperature; bytes that are no UTF-8 it keeps as `?`, and the line of a contradicting copy is made anew from its fields.
+
+**How it is measured.** Each measurement is a command of its own, from its start to its exit. CPU is user and system time of all its
+processes (driver, JVM, Python workers). Memory is the highest sum over all of them, looked at every 0.2 s, shared pages counted once.
+Where a ratio is about one start (1,000 new readings, nothing new, bare), each was run twice, in turns, and the quicker run counts.
+The readings are simulated; making them is not timed."""
+
+
+@dataclass(frozen=True)
+class Line:
+    name: str
+    cost: Cost
+    against: Cost | None = None
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        ratios = ("", "")
+        if self.against:
+            ratios = (f"{self.cost.seconds / self.against.seconds:.2f}", f"{self.cost.cpu_seconds / self.against.cpu_seconds:.2f}")
+        return (self.name, f"{self.cost.seconds:.1f}", f"{self.cost.cpu_seconds:.1f}", f"{self.cost.peak_mb:,.0f}", *ratios)
+
+
+def table(lines: list[Line]) -> str:
+    """Aligned for a screen, and Markdown all the same."""
+    rows = [HEADER, *(line.cells for line in lines)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
+
+    def drawn(row: tuple[str, ...]) -> str:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        return f"| {' | '.join(cells)} |"
+
+    ruler = f"|{'-' * (widths[0] + 2)}|{'|'.join('-' * (width + 1) + ':' for width in widths[1:])}|"
+    return "\n".join([drawn(rows[0]), ruler, *map(drawn, rows[1:])])
+
+
+def agreements(found: list[Agreement]) -> str:
+    verdict = "Both sides agree" if all(one.holds for one in found) else "The sides differ"
+    return "\n".join([f"{verdict} (rows compared by value):", "", *(f"- {one}" for one in found)])
+
+
+def page(rows: int, lines: list[Line], found: list[Agreement]) -> str:
+    title = f"# Benchmark: {rows:,} readings"
+    written = f"`make bench rows={rows}` wrote this page on {datetime.now(UTC):%Y-%m-%d}."
+    command = f"{written} A ratio compares its row with the one below."
+    return "\n\n".join([title, command, table(lines), agreements(found), COMPARED, circumstances()]) + "\n"
+
+
+def circumstances() -> str:
+    memory = psutil.virtual_memory().total / 2**30
+    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    machine = f"{len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB of memory, {platform.system()} {platform.machine()}"
+    return f"**The machine**: {machine}. Python {platform.python_version()}, {packages}."

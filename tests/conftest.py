@@ -1,0 +1,28 @@
+"""One Spark session for all tests, and lakes to try things on: `lake.receives(...)`, `lake.passes(as_of=...)`, then compare."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.lakes import TestLake
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    from spark_jobs.runtime.session import session
+
+    for name in [name for name in os.environ if name.startswith("COLDSTORE_")]:
+        del os.environ[name]
+    made = session("tests")
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> TestLake:
+    return TestLake(tmp_path / "lake", spark)
