@@ -7,10 +7,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
 from benchmark import agreement, lakes, report
+from benchmark.agreement import Agreement
 from benchmark.lakes import Lake
 from benchmark.measure import Cost
 from benchmark.report import Line
@@ -37,30 +39,37 @@ def number_of_rows(text: str) -> int:
     return rows
 
 
-def run(rows: int, folder: Path) -> tuple[list[Line], list[agreement.Agreement]]:
-    say(f"simulating {rows:,} and {rows // 100:,} readings")
-    large, small = lakes.simulated(folder / "large", rows), lakes.simulated(folder / "small", rows // 100)
+@dataclass
+class Results:
+    """What was measured so far; a step that fails does not take the others with it."""
+
+    lines: list[Line] = field(default_factory=list)
+    agreements: list[Agreement] = field(default_factory=list)
+
+    def pair(self, name: str, cost: Cost, other_name: str, other: Cost) -> None:
+        self.lines += [Line(name, cost, against=other), Line(other_name, other)]
+
+
+def run(rows: int, folder: Path, results: Results) -> None:
+    few = rows // 100
+    say(f"simulating {rows:,} and {few:,} readings")
+    large, small = lakes.simulated(folder / "large", rows), lakes.simulated(folder / "small", few)
 
     ours = timed(f"a pass over {rows:,} readings", large.passes)
     rival = timed(f"DuckDB over {rows:,} readings", lambda: lakes.rival(large, folder / "rival"))
-    found = agreement.compare(large.place / "tables", folder / "rival")
-    say("; ".join(map(str, found)))
+    results.pair(f"{rows:,} readings: a pass", ours, f"{rows:,} readings: DuckDB", rival)
+    results.agreements += agreement.compare(large.place / "tables", folder / "rival")
+    say("; ".join(map(str, results.agreements)))
 
-    first_small = timed(f"a pass over {rows // 100:,} readings", small.passes)
+    timed(f"a pass over {few:,} readings", small.passes)
+    new = f"{NEW_READINGS:,} new readings on a lake of"
     on_small, on_large = best_in_turns(
-        (f"{NEW_READINGS:,} new readings on {rows // 100:,}", lambda: with_new_readings(small)),
-        (f"{NEW_READINGS:,} new readings on {rows:,}", lambda: with_new_readings(large)),
+        (f"{new} {few:,}", lambda: with_new_readings(small)), (f"{new} {rows:,}", lambda: with_new_readings(large))
     )
+    results.pair(f"{new} {rows:,}", on_large, f"{new} {few:,}", on_small)
+
     nothing_new, bare = best_in_turns(("a pass with nothing new", small.passes), ("a bare spark-submit", lambda: lakes.bare_submit(folder)))
-    return [
-        Line(f"{rows:,} readings: a pass", ours, against=rival),
-        Line(f"{rows:,} readings: DuckDB", rival),
-        Line(f"{NEW_READINGS:,} new readings on a lake of {rows:,}", on_large, against=on_small),
-        Line(f"{NEW_READINGS:,} new readings on a lake of {rows // 100:,}", on_small),
-        Line(f"nothing new on a lake of {rows // 100:,}", nothing_new, against=bare),
-        Line("a bare spark-submit", bare),
-        Line(f"{rows // 100:,} readings: a pass", first_small),
-    ], found
+    results.pair(f"nothing new on a lake of {few:,}", nothing_new, "a bare spark-submit", bare)
 
 
 def with_new_readings(lake: Lake) -> Cost:
@@ -99,15 +108,19 @@ def main() -> int:
     parser.add_argument("--rows", type=number_of_rows, default=10_000_000, help="readings in the large lake (10,000,000)")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(PROJECT)} also below {WRITTEN_FROM:,} rows")
     given = parser.parse_args()
+    results, failure = Results(), ""
     try:
         with tempfile.TemporaryDirectory(prefix="coldstore-benchmark-") as folder:
-            lines, found = run(given.rows, Path(folder))
+            run(given.rows, Path(folder), results)
     except (lakes.Failed, OSError) as error:
-        print(f"benchmark: {error}", file=sys.stderr)
+        failure = str(error)
+    if results.lines:
+        print(f"\n{report.table(results.lines)}\n\n{report.agreements(results.agreements)}\n\n{report.circumstances()}")
+    if failure:
+        print(f"benchmark: {failure}", file=sys.stderr)
         return 1
-    print(f"\n{report.table(lines)}\n\n{report.agreements(found)}\n{report.circumstances()}")
     if given.write or given.rows >= WRITTEN_FROM:
-        PAGE.write_text(report.page(given.rows, lines, found), encoding="utf-8")
+        PAGE.write_text(report.page(given.rows, results.lines, results.agreements), encoding="utf-8")
         print(f"written: {PAGE}")
     return 0
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+import pyarrow.dataset
 from deltalake import DeltaTable
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 
 @dataclass(frozen=True)
@@ -54,9 +56,14 @@ def compare(ours: Path, rivals: Path) -> list[Agreement]:
         found = []
         for what in COMPARED:
             for side, tables in (("ours", ours), ("rivals", rivals)):
-                db.register(side, DeltaTable(str(tables / what.table)).to_pyarrow_dataset())
+                db.register(side, delta_rows(tables / what.table))
             found.append(_agreement(db, what))
         return found
+
+
+def delta_rows(table: Path) -> pyarrow.dataset.Dataset:
+    """A Delta table's rows, read by Arrow's own threads: delta-rs's file system calls Python from them, and may abort a process that ends."""
+    return DeltaTable(str(table)).to_pyarrow_dataset(filesystem=SubTreeFileSystem(str(table), LocalFileSystem()))
 
 
 def _agreement(db: duckdb.DuckDBPyConnection, what: Compared) -> Agreement:

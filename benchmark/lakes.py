@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from deltalake import DeltaTable
-
+from benchmark.agreement import delta_rows
 from benchmark.measure import Cost, cost_of
 from include.settings import PREFIX, PROJECT, iso, utc
 
@@ -36,7 +35,7 @@ class Lake:
 
     def readings(self) -> int:
         """How many the runs have booked."""
-        booked = DeltaTable(str(self.place / "tables" / "runs")).to_pyarrow_table(columns=["readings_new"])
+        booked = delta_rows(self.place / "tables" / "runs").to_table(columns=["readings_new"])
         return sum(booked["readings_new"].to_pylist())
 
     def receives(self, count: int) -> None:

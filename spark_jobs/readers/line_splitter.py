@@ -73,15 +73,17 @@ class _Carry:
         self.clear()
 
     def clear(self) -> None:
-        self.head, self.size, self.is_blank, self._return = b"", 0, True, b""
+        self.head, self.size, self._return, self._drops_blanks = b"", 0, b"", True
 
     def add(self, piece: bytes) -> None:
-        """A carriage return may be the first half of the line's end, or part of the line: the next byte tells."""
-        text = self._return + piece
-        self._return = text[-1:] if text.endswith(b"\r") else b""
-        self.is_blank = self.is_blank and not text.removesuffix(b"\r").strip(b" \t")
+        room = self.limit - len(self.head)
         self.size += len(piece)
-        self.head = (self.head + piece)[: self.limit] if len(self.head) < self.limit else self.head
+        self.head += piece[:room]
+        # Of what is dropped it must be known whether it is blank. A carriage return may be the first half of the line's end,
+        # or part of the line: the next byte tells.
+        dropped = self._return + piece[room:]
+        self._return = dropped[-1:] if dropped.endswith(b"\r") else b""
+        self._drops_blanks = self._drops_blanks and not dropped.removesuffix(b"\r").strip(b" \t")
 
     @property
     def dropped(self) -> bool:
@@ -91,7 +93,8 @@ class _Carry:
         """Of a cut line the last byte, which lies beyond the limit and is never kept, tells that it is not blank."""
         if not self.dropped:
             return self.head
-        return b"" if self.is_blank and (is_ended or not self._return) else self.head[:-1] + b"x"
+        is_blank = self._drops_blanks and (is_ended or not self._return) and not self.head.removeprefix(BOM).strip(b" \t")
+        return self.head[: -len(BOM)] if is_blank else self.head[:-1] + b"x"
 
 
 def _line_start(stream: Readable, start: int) -> int:

@@ -281,4 +281,5 @@ class Derivation:
 def _kept(rows: DataFrame) -> DataFrame:
     """Used more than once: worked out once, and cut off from its plan. What follows is planned without what came before it,
     which is most of a small run's time. An executor that dies takes it along; then the task is tried again."""
-    return rows.localCheckpoint(storageLevel=StorageLevel.MEMORY_AND_DISK)
+    kept = rows.localCheckpoint(storageLevel=StorageLevel.MEMORY_AND_DISK)
+    return kept.select(*(F.col(name).alias(name) for name in kept.columns))  # else it cannot be joined with what it was made from

@@ -89,7 +89,7 @@ class World:
         return readings
 
     def rows(self, table: str) -> Rows:
-        rows: Rows = DeltaTable(str(self.tables / table)).to_pyarrow_table().to_pylist()
+        rows: Rows = agreement.delta_rows(self.tables / table).to_table().to_pylist()
         assert len(rows) == self.counts[table]
         return rows
 

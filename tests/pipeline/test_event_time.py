@@ -1,0 +1,108 @@
+"""P8 to P11, P14: a store's lateness is its own, windows close without data, late rows repair what they touch and only that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.lakes import TestLake, a_reading, at, every, moment
+
+
+def minutes(lake: TestLake, store: str) -> dict[str, dict[str, Any]]:
+    return {row["window_start"].strftime("%H:%M"): row for row in lake.rows("store_minutes") if row["store_id"] == store}
+
+
+def test_a_store_cut_off_for_hours_loses_nothing_and_touches_nobody(lake: TestLake) -> None:
+    lake.knows("sensors", "sensor_id,store_id,active_from,retired_at,silent_after_s,expected_every_s", "sensor-1,store-1,,,,", "sensor-2,store-2,,,,")
+    lake.receives(*every(60, "10:00", "10:10", "sensor-1", "store-1"), *every(60, "10:00", "16:10", "sensor-2", "store-2"), arrived="16:10")
+    lake.passes(as_of="16:10")
+    before = minutes(lake, "store-2")
+    assert minutes(lake, "store-1")["12:00"]["readings"] == 0
+    assert lake.one("heartbeats", sensor_id="sensor-1")["status"] == "silent"
+    assert lake.one("outages", sensor_id="sensor-1")["ended_at"] is None
+
+    lake.receives(*every(60, "10:10", "16:10", "sensor-1", "store-1"), arrived="16:11")
+    lake.passes(as_of="16:11")
+
+    after = minutes(lake, "store-1")
+    assert sum(row["readings"] for row in after.values()) == 370
+    assert (after["12:00"]["readings"], after["12:00"]["late_rows"], after["12:00"]["revision"], after["12:00"]["completeness"]) == (1, 1, 1, 1.0)
+    assert after["10:05"]["revision"] == 0
+    assert lake.rows("outages") == [] and lake.one("heartbeats", sensor_id="sensor-1")["status"] == "reporting"
+    (alert,) = lake.rows("alerts")
+    assert (alert["rule"], alert["status"], alert["superseded_by"]) == ("missed_heartbeat", "retracted", None)
+    now = minutes(lake, "store-2")
+    assert {start: row for start, row in now.items() if row["is_final"] == before[start]["is_final"]}.keys() >= {"10:00", "15:00"}
+    assert all(now[start] == before[start] for start in before if before[start]["is_final"])
+
+
+def test_when_all_are_silent_the_windows_close_and_the_cause_is_the_input(lake: TestLake) -> None:
+    for store in ("store-1", "store-2"):
+        lake.receives(*every(30, "10:00", "10:10", f"{store}/a", store), *every(30, "10:00", "10:10", f"{store}/b", store), arrived="10:10")
+    lake.passes(as_of="10:10")
+    assert not minutes(lake, "store-1")["10:09"]["is_final"] and "10:10" not in minutes(lake, "store-1")
+
+    lake.passes(as_of="11:10")
+    rows = minutes(lake, "store-1")
+    assert list(rows) and max(rows) == "10:57" and all(row["is_final"] for row in rows.values())
+    assert {key: rows["10:30"][key] for key in ("readings", "sensors_expected", "completeness", "late_rows", "temperature_avg_c")} == {
+        "readings": 0, "sensors_expected": 2, "completeness": 0.0, "late_rows": 0, "temperature_avg_c": None,
+    }  # fmt: skip
+    assert [(row["started_at"], row["ended_at"], row["cause"]) for row in lake.rows("outages")] == [(moment("10:09:30"), None, "input")] * 4
+    assert {row["cause"] for row in lake.rows("heartbeats")} == {"input"}
+
+    lake.receives(*every(30, "11:10", "11:12", "store-1/a", "store-1"), arrived="11:12")
+    lake.passes(as_of="11:12")
+    ended = lake.one("outages", sensor_id="store-1/a")
+    assert (ended["ended_at"], ended["cause"]) == (moment("11:10"), "input")
+
+
+def test_only_the_store_is_dark_and_a_lone_sensor_is_its_own_cause(lake: TestLake) -> None:
+    lake.receives(
+        *every(30, "10:00", "10:05", "a", "dark"), *every(30, "10:00", "10:06", "b", "dark"),
+        *every(30, "10:00", "10:04", "c", "lit"), *every(30, "10:00", "10:30", "d", "lit"), arrived="10:30",
+    )  # fmt: skip
+    lake.passes(as_of="10:30")
+    assert {row["sensor_id"]: row["cause"] for row in lake.rows("outages")} == {"a": "store", "b": "store", "c": "sensor"}
+
+
+def test_boundaries_are_where_the_contract_has_them(lake: TestLake) -> None:
+    two = ["10:00", "10:02"]
+    more = ["10:00", "10:02:00.001"]
+    lake.receives(*(a_reading("exactly", clock) for clock in two), *(a_reading("longer", clock) for clock in more), arrived="10:02:30")
+    lake.receives(
+        a_reading("drop-5", "10:00", temperature=8.2), a_reading("drop-5", "10:01", temperature=3.2), a_reading("drop-5", "10:02"),
+        a_reading("drops", "10:00", temperature=8.2), a_reading("drops", "10:01", temperature=3.199), a_reading("drops", "10:02"),
+        a_reading("old", "09:50", temperature=8), a_reading("old", "10:00", temperature=2),
+        a_reading("older", "09:49:59.999", temperature=8), a_reading("older", "10:00", temperature=2), arrived="10:02:30",
+    )  # fmt: skip
+    lake.passes(as_of="10:02:30")
+    outages = {(row["sensor_id"], row["started_at"], row["ended_at"]) for row in lake.rows("outages")}
+    assert ("longer", moment("10:00"), moment("10:02:00.001")) in outages
+    assert not [row for row in outages if row[0] in ("exactly", "drop-5", "drops")]
+    drops = {row["sensor_id"]: row for row in lake.rows("alerts") if row["rule"] == "sudden_drop"}
+    assert set(drops) == {"drops", "old"}
+    assert (drops["drops"]["started_at"], drops["drops"]["ended_at"], drops["drops"]["peak"]) == (moment("10:01"), moment("10:01"), 3.199)
+    assert drops["drops"]["status"] == "resolved" and drops["drops"]["evidence"]["before"]["temperature_c"] == 8.2
+    # sha256("sudden_drop|drops|2025-11-08T10:01:00.000Z"), worked out by hand
+    assert drops["drops"]["alert_id"] == __import__("hashlib").sha256(b"sudden_drop|drops|2025-11-08T10:01:00.000Z").hexdigest()[:32]
+    late = {row["event_ts"]: row["is_late"] for row in lake.rows("readings") if row["sensor_id"] in ("exactly", "older")}
+    assert late[moment("10:00")] is False and late[moment("09:49:59.999")] is True
+
+
+def test_late_rows_split_move_and_retract_and_the_clock_never_goes_back(lake: TestLake, capsys: Any) -> None:
+    lake.receives(a_reading("s", "10:00"), a_reading("s", "10:30"), arrived="10:30")
+    lake.passes(as_of="10:31")
+    first = lake.one("alerts", sensor_id="s")
+    lake.receives(a_reading("s", "10:15"), a_reading("s", "10:01"), arrived="10:32")
+    lake.passes(as_of="10:05")
+    assert f"this run uses {at('10:31')}" in capsys.readouterr().out
+    assert [(row["started_at"], row["ended_at"]) for row in lake.rows("outages", "started_at")] == [
+        (moment("10:01"), moment("10:15")), (moment("10:15"), moment("10:30")),
+    ]  # fmt: skip
+    alerts = {row["started_at"]: row for row in lake.rows("alerts")}
+    assert alerts[moment("10:00")]["status"] == "retracted"
+    assert alerts[moment("10:00")]["superseded_by"] == alerts[moment("10:01")]["alert_id"]
+    assert alerts[moment("10:00")]["alert_id"] == first["alert_id"] and alerts[moment("10:00")]["revision"] == 1
+    assert alerts[moment("10:15")]["status"] == "resolved"
+    row = minutes(lake, "store-1")["10:15"]
+    assert (row["readings"], row["revision"], row["late_rows"]) == (1, 1, 1)
