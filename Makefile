@@ -28,7 +28,7 @@ run: setup $(LOCAL)/airflow/.done ## all set-up, sample readings, one pass throu
 
 test: setup $(LOCAL)/airflow/.done check ## all set-up, every test
 	@$(SPARK) -m pytest tests --ignore=tests/dags
-	$(AIRFLOW) -m pytest tests/dags
+	$(AIRFLOW) -m pytest tests/dags --confcutdir=tests/dags
 
 check: setup ## ruff and mypy
 	@$(LOCAL)/spark/bin/ruff check .

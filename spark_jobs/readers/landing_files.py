@@ -73,7 +73,8 @@ def slices(files: list[Entry], settings: Settings) -> list[Slice]:
 def decoded(spark: SparkSession, parts: list[Slice], settings: Settings) -> DataFrame:
     """Every line of the slices, judged once: readings, bad lines, and a row per slice with its counts."""
     context = spark.sparkContext
-    tasks = max(1, min(len(parts), 4 * context.defaultParallelism))
+    few = context.defaultParallelism  # many small files are soonest read by few tasks
+    tasks = max(1, min(len(parts), few if all(part.end is None and part.start == 0 for part in parts) else 4 * few))
     rows = context.parallelize([(part.source, part.arrived_ms, part.start, part.end) for part in parts], tasks)
     named = spark.createDataFrame(rows, "source string, arrived_ms bigint, start bigint, end bigint")
     return named.mapInArrow(partial(_decode_slices, settings), DECODED)

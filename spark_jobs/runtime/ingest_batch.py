@@ -49,7 +49,7 @@ def take(lake: Lake, run: Run, batch: Batch, lines: DataFrame) -> Books:
     """Judge, deduplicate and write the lines; the ledger's line comes last."""
     lines = lines.withColumn("held", F.lit(None).cast("string")).persist(StorageLevel.MEMORY_AND_DISK)
     judged, tally = _judged(lake, batch, lines)
-    refused = _refused(lake, batch, judged)
+    refused = _refused(lake, batch, judged, any(row.outcome == R.CONFLICT for row in tally))
     if batch.taken_before:
         refused = refused.persist(StorageLevel.MEMORY_AND_DISK)
         tally = [row for row in tally if not _is_refused(row)] + _tally(refused)
@@ -116,10 +116,12 @@ def _displaced_place(lake: Lake, batch: Batch) -> str:
     return lake.place("control", "displaced", batch.id)
 
 
-def _refused(lake: Lake, batch: Batch, judged: DataFrame) -> DataFrame:
+def _refused(lake: Lake, batch: Batch, judged: DataFrame, has_conflicts: bool) -> DataFrame:
     """What goes to quarantine: bad lines, and lines that contradict the reading they duplicate."""
-    conflicts = with_raw_lines(judged.filter(F.col("outcome") == R.CONFLICT), lake.settings)
-    refused = _union(judged.filter(F.col("kind") == BAD), conflicts.withColumn("reasons", F.array(F.lit("conflicting_duplicate"))))
+    refused = judged.filter(F.col("kind") == BAD)
+    if has_conflicts:
+        conflicts = with_raw_lines(judged.filter(F.col("outcome") == R.CONFLICT), lake.settings)
+        refused = _union(refused, conflicts.withColumn("reasons", F.array(F.lit("conflicting_duplicate"))))
     if batch.taken_before:
         known = lake.read("quarantine").filter(F.col("source").isin(batch.taken_before) & (F.col("batch") != batch.id))
         refused = refused.join(known.select("source", "line").distinct(), ["source", "line"], "left_anti")

@@ -16,7 +16,7 @@ from include.settings import Settings
 from include.tables import TABLES, Table
 from spark_jobs.runtime import storage
 
-COMPILE_FROM_ROWS = 200_000
+LARGE_FROM_ROWS = 200_000
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,9 @@ class Lake:
         return storage.exists(self.path(table) + "/_delta_log")
 
     def expect_rows(self, rows: int) -> None:
-        """Compiling plans to Java pays off for many rows only; for a few, interpreting them takes half the time."""
-        is_large = rows >= COMPILE_FROM_ROWS
+        """Compiling plans to Java, and shuffling, pay off for many rows only; a few are done sooner in one piece, interpreted."""
+        is_large = rows >= LARGE_FROM_ROWS
+        self.spark.conf.set("spark.sql.shuffle.partitions", "8" if is_large else "1")
         self.spark.conf.set("spark.sql.codegen.wholeStage", str(is_large).lower())
         self.spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if is_large else "NO_CODEGEN")
 

@@ -12,7 +12,12 @@ def minutes(lake: TestLake, store: str) -> dict[str, dict[str, Any]]:
 
 
 def test_a_store_cut_off_for_hours_loses_nothing_and_touches_nobody(lake: TestLake) -> None:
-    lake.knows("sensors", "sensor_id,store_id,active_from,retired_at,silent_after_s,expected_every_s", "sensor-1,store-1,,,,", "sensor-2,store-2,,,,")
+    lake.knows(
+        "sensors",
+        "sensor_id,store_id,active_from,retired_at,silent_after_s,expected_every_s",
+        "sensor-1,store-1,,,,",
+        "sensor-2,store-2,,,,",
+    )
     lake.receives(*every(60, "10:00", "10:10", "sensor-1", "store-1"), *every(60, "10:00", "16:10", "sensor-2", "store-2"), arrived="16:10")
     lake.passes(as_of="16:10")
     before = minutes(lake, "store-2")
@@ -25,7 +30,12 @@ def test_a_store_cut_off_for_hours_loses_nothing_and_touches_nobody(lake: TestLa
 
     after = minutes(lake, "store-1")
     assert sum(row["readings"] for row in after.values()) == 370
-    assert (after["12:00"]["readings"], after["12:00"]["late_rows"], after["12:00"]["revision"], after["12:00"]["completeness"]) == (1, 1, 1, 1.0)
+    assert (after["12:00"]["readings"], after["12:00"]["late_rows"], after["12:00"]["revision"], after["12:00"]["completeness"]) == (
+        1,
+        1,
+        1,
+        1.0,
+    )
     assert after["10:05"]["revision"] == 0
     assert lake.rows("outages") == [] and lake.one("heartbeats", sensor_id="sensor-1")["status"] == "reporting"
     (alert,) = lake.rows("alerts")
