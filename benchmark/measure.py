@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
@@ -29,14 +30,26 @@ class Cost:
     output: str
 
 
+class _Height(NamedTuple):
+    rss: int
+    pss: int  # shared pages count once
+
+
+NOTHING = _Height(0, 0)
+
+
 @dataclass
 class _Tree:
-    """The processes of a command, as seen so far. Shared pages count once (PSS); that is looked up only at a new height, for it is slow."""
+    """The processes of a command, as seen so far.
+
+    PSS is slow to ask for, so only a new height of RSS is a reason to. A height counts when the next look still sees it: while a process is
+    being spawned it has its parent's memory, whole, and for some milliseconds a JVM would seem to be two.
+    """
 
     strangers: frozenset[psutil.Process]  # what ran below us before
     cpu_of: dict[psutil.Process, float] = field(default_factory=dict)
-    highest_rss: int = 0
-    peak_bytes: int = 0
+    highest: _Height = NOTHING
+    unconfirmed: _Height | None = None
 
     def look(self) -> None:
         rss, seen = 0, []
@@ -46,9 +59,16 @@ class _Tree:
                 self.cpu_of[process] = times.user + times.system
                 rss += process.memory_info().rss
                 seen.append(process)
-        if rss > self.highest_rss * 1.01:
-            self.highest_rss = rss
-            self.peak_bytes = max(self.peak_bytes, sum(map(_own_bytes, seen)))
+        is_new_height = rss > self.highest.rss * 1.01
+        height = _Height(rss, sum(map(_own_bytes, seen))) if is_new_height else None
+        if height and self.unconfirmed:
+            self.highest = _Height(*(max(known, min(pair)) for known, *pair in zip(self.highest, height, self.unconfirmed, strict=True)))
+        self.unconfirmed = height
+
+    @property
+    def peak_bytes(self) -> int:
+        """A command that ended before a second look has only what the first one saw."""
+        return self.highest.pss or (self.unconfirmed or NOTHING).pss
 
     def _processes(self) -> list[psutil.Process]:
         """Also those whose parent has ended meanwhile: they are below us then."""
@@ -66,12 +86,13 @@ def cost_of(command: Sequence[str], env: Mapping[str, str] | None = None, cwd: P
         tree = _Tree(strangers)
         exit_code = _watch(child, tree)
         seconds = time.perf_counter() - started
+        peak_mb = tree.peak_bytes / 1e6
         _wait_for_orphans(tree)
         output.seek(0)
         said = output.read().decode(errors="replace")
     # Both are lower bounds: the kernel's sum lacks what nobody waited for, the samples lack what is younger than the last look.
     cpu_seconds = max(_cpu_of_children() - before, sum(tree.cpu_of.values()))
-    return Cost(seconds, cpu_seconds, tree.peak_bytes / 1e6, exit_code, said)
+    return Cost(seconds, cpu_seconds, max(peak_mb, tree.peak_bytes / 1e6), exit_code, said)
 
 
 @contextmanager

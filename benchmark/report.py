@@ -29,7 +29,8 @@ quality checks and publication after them. Of trailing commas it sees those righ
 temperature; bytes that are no UTF-8 it keeps as `?`, and the line of a contradicting copy is made anew from its fields.
 
 **How it is measured.** Each measurement is a command of its own, from its start to its exit. CPU is user and system time of all its
-processes (driver, JVM, Python workers). Memory is the highest sum over all of them, looked at every 0.2 s, shared pages counted once.
+processes (driver, JVM, Python workers). Memory is the highest sum over all of them, looked at every 0.2 s, shared pages counted once
+(a height that lasts shorter than that is not seen).
 Where a ratio is about one start (1,000 new readings, nothing new, bare), each was run twice, in turns, and the quicker run counts.
 The readings are simulated; making them is not timed."""
 

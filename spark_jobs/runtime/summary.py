@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import deltalake
-import pyarrow as pa
-import pyarrow.compute as pc
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from include.settings import Settings, iso
 
@@ -108,10 +107,11 @@ def _time(moment: datetime) -> str:
 
 
 def _rows(settings: Settings, table: str, columns: list[str] | None) -> list[dict[str, Any]]:
+    place = f"{settings.lake}/tables/{table}"
     try:
-        found: pa.Table = deltalake.DeltaTable(f"{settings.lake}/tables/{table}").to_pyarrow_table(columns=columns)
+        found = deltalake.DeltaTable(place)
     except deltalake.exceptions.TableNotFoundError:
         return []
-    if table == "quality_results":
-        found = found.filter(pc.is_valid(found["run_id"]))
-    return list(found.to_pylist())
+    # With delta-rs's own file system, threads of Arrow may still call Python when the process ends, and abort it.
+    plain = SubTreeFileSystem(place, LocalFileSystem())
+    return list(found.to_pyarrow_table(columns=columns, filesystem=plain).to_pylist())
