@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from include.settings import PROJECT
+from include.settings import PROJECT, iso
 from simulator import Options, simulate
 from tests.lakes import TestLake
 from tests.spark_jobs.readers.test_decoder import mutated
@@ -33,7 +33,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lake=place, stores=4, sensors=4, hours=2, cadence=60, seed=11, truth=place / "truth.jsonl", cut_off_hours=1.0, input_stop_minutes=10,
         duplicates=0.05, conflicts=0.05, late=0.05, out_of_order=0.05, bad=0.05, wrong_clock=0.05, silent=0.2,
     )  # fmt: skip
-    (place / "as_of").write_text(simulate(options).as_of)
+    (place / "as_of").write_text(iso(simulate(options).as_of))
     return place
 
 
