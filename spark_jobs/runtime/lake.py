@@ -95,14 +95,8 @@ class Lake:
         )
 
     def append(self, table: str, rows: DataFrame, write: Write) -> None:
-        self._save(table, rows, write, "append")
-
-    def overwrite(self, table: str, rows: DataFrame, write: Write) -> None:
-        self._save(table, rows, write, "overwrite")
-
-    def _save(self, table: str, rows: DataFrame, write: Write, mode: str) -> None:
         self.still_mine()
-        named = rows.select(*TABLES[table].names).write.format("delta").mode(mode)
+        named = rows.select(*TABLES[table].names).write.format("delta").mode("append")
         named.option("txnAppId", write.app).option("txnVersion", write.number).save(self.path(table))
         self._frames.pop(table, None)
 

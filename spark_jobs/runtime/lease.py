@@ -44,7 +44,7 @@ class Lease:
     def still_mine(self) -> None:
         """Raises where another driver has taken over, or where this one slept past its lease."""
         found = self._read()
-        if found is None or any(found[name] != self._mine[name] for name in ("host", "pid", "born", "epoch")):
+        if not self._is_mine(found):
             raise Stop(
                 "this driver has lost its lease on the lake and stops before it commits. The driver that took over goes on; run the pass again."
             )
@@ -54,8 +54,11 @@ class Lease:
     def give_back(self) -> None:
         self._ended.set()
         found = self._read()
-        if found is not None and all(found[name] == self._mine[name] for name in ("host", "pid", "born", "epoch")):
+        if self._is_mine(found):
             storage.delete(self._place)
+
+    def _is_mine(self, found: dict[str, Any] | None) -> bool:
+        return found is not None and all(found[name] == self._mine[name] for name in ("host", "pid", "born", "epoch"))
 
     def _renew(self) -> None:
         while not self._ended.wait(self._seconds / 4):

@@ -81,12 +81,6 @@ def make_folder(place: str) -> None:
     _local(place).mkdir(parents=True, exist_ok=True)
 
 
-def folders(place: str) -> list[str]:
-    with contextlib.suppress(FileNotFoundError):
-        return sorted(entry.name for entry in os.scandir(_local(place)) if entry.is_dir())
-    return []
-
-
 def files(place: str) -> Iterator[Entry]:
     """Every file below a folder, but none whose name, or whose folder's name, starts with `.` or `_`."""
     for folder, subfolders, names in os.walk(_local(place)):

@@ -23,9 +23,7 @@ def with_outcome(lines: DataFrame) -> DataFrame:
     Rows that are no readings pass through, spread over the partitions by their position.
     """
     group = (F.coalesce("sensor_id", F.col("position").cast("string")), F.col("event_ts"))
-    in_order = Window.partitionBy(*group).orderBy(
-        "arrived_at", *CONTENT[:1], *CONTENT[1:], "event_id", F.desc("held"), "source", "position"
-    )
+    in_order = Window.partitionBy(*group).orderBy("arrived_at", *CONTENT, "event_id", F.desc("held"), "source", "position")
     whole = Window.partitionBy(*group)
     return (
         lines.withColumn("rank", F.row_number().over(in_order))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any
 
 from tests.lakes import TestLake, a_reading, at, every, moment
@@ -93,8 +94,7 @@ def test_boundaries_are_where_the_contract_has_them(lake: TestLake) -> None:
     assert set(drops) == {"drops", "old"}
     assert (drops["drops"]["started_at"], drops["drops"]["ended_at"], drops["drops"]["peak"]) == (moment("10:01"), moment("10:01"), 3.199)
     assert drops["drops"]["status"] == "resolved" and drops["drops"]["evidence"]["before"]["temperature_c"] == 8.2
-    # sha256("sudden_drop|drops|2025-11-08T10:01:00.000Z"), worked out by hand
-    assert drops["drops"]["alert_id"] == __import__("hashlib").sha256(b"sudden_drop|drops|2025-11-08T10:01:00.000Z").hexdigest()[:32]
+    assert drops["drops"]["alert_id"] == sha256(b"sudden_drop|drops|2025-11-08T10:01:00.000Z").hexdigest()[:32]
     late = {row["event_ts"]: row["is_late"] for row in lake.rows("readings") if row["sensor_id"] in ("exactly", "older")}
     assert late[moment("10:00")] is False and late[moment("09:49:59.999")] is True
 

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from spark_jobs.readers.raw_line import lines_at
 from spark_jobs.runtime import requests
@@ -66,9 +67,9 @@ CASES = {
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["in one pass", "one pass each, as they stand"])
-def test_the_first_to_arrive_wins_even_if_it_is_read_last(spark: object, tmp_path: Path, together: bool) -> None:
+def test_the_first_to_arrive_wins_even_if_it_is_read_last(spark: SparkSession, tmp_path: Path, together: bool) -> None:
     """Every case is a sensor of its own in the same lake: whichever way the lines come in, the tables and the books are the same."""
-    lake = TestLake(tmp_path / "lake", spark)  # type: ignore[arg-type]
+    lake = TestLake(tmp_path / "lake", spark)
     for turn in range(3):
         for number, (lines, *_) in enumerate(CASES.values()):
             for line, arrived in lines[turn : turn + 1]:
@@ -137,8 +138,8 @@ def test_replay_takes_in_what_is_valid_by_the_new_rule_once(lake: TestLake) -> N
     assert lake.books() == {"lines_read": 3, "readings_new": 1, "duplicates": 0, "quarantined": 2, "blank": 0, "late_rows": 0}
 
 
-def test_a_taken_file_moves_to_the_archive_and_its_lines_are_found_there(spark: object, tmp_path: Path) -> None:
-    lake = TestLake(tmp_path / "lake", spark, archive=str(tmp_path / "archive"))  # type: ignore[arg-type]
+def test_a_taken_file_moves_to_the_archive_and_its_lines_are_found_there(spark: SparkSession, tmp_path: Path) -> None:
+    lake = TestLake(tmp_path / "lake", spark, archive=str(tmp_path / "archive"))
     lake.receives(*every(60, "10:00", "10:03"), arrived="10:03", name="day/x.jsonl")
     lake.passes(as_of="10:05")
     assert not (lake.place / "landing/day/x.jsonl").exists()
