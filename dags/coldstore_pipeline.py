@@ -14,11 +14,12 @@ of the checks in `quality_results`, one row in `runs`. `COLDSTORE_LAKE` and the 
 Airflow was started in; where Spark runs is the connection `coldstore_spark`.
 
 ### How to recover
-Clear the failed task, or trigger a new run: every job may be killed at any point and started again, nothing is lost or doubled.
+Every job may be killed at any point and started again, nothing is lost or doubled.
 
-- **ingest_readings, derive_tables, publish_tables** retry twice by themselves. The end of the log says what happened and what to do.
-- **check_quality failed**: the run is *held*; its changes are staged, not published. Remove the cause, or accept the run
-  (`make accept run=… by=… why=…`): the next run publishes. A retry would only find the same, so there is none.
+- **ingest_readings, derive_tables, publish_tables** retry twice by themselves. The end of the log says what happened and what to do; then clear
+  the task, or let the next run take what is left.
+- **check_quality failed**: the run is *held*; its data are safe, but not published. Remove the cause and let the next run publish both, or accept
+  the run (`make accept run=… by=… why=…`). Clearing the task would only find the same.
 - **"a later one has taken its place"**: a newer run went on; nothing is left to do here.
 - **Queued for long**: another writer has the one slot of the pool `lake_writer`, or the DAG is paused.
 """

@@ -26,7 +26,7 @@ class Settings:
     as_of: str = ""  # the run's clock; Airflow passes the end of the data interval
     run_id: str = ""  # Airflow passes its own; empty: pass-<number>
     # input
-    batch_bytes: int = 128 * 1024 * 1024  # landing bytes per micro-batch
+    batch_bytes: int = 256 * 1024 * 1024  # landing bytes per micro-batch
     split_bytes: int = 16 * 1024 * 1024  # a larger plain file is read by several tasks
     max_line_bytes: int = 64 * 1024
     future_tolerance_s: int = 300

@@ -21,6 +21,7 @@ class Table:
     partitioned_by: tuple[str, ...] = ()
     skipping_on: tuple[str, ...] = ()  # columns with statistics per file, so that a read may pass files over
     has_change_feed: bool = False
+    is_small: bool = False  # few rows a run: the driver reads and writes it itself, without Spark
 
     @property
     def names(self) -> list[str]:
@@ -132,6 +133,7 @@ RAW_FILES = Table(
     ),
     key=("source", "arrived_at"),
     skipping_on=("batch",),
+    is_small=True,
 )
 
 RAW_MESSAGES = Table(
@@ -173,6 +175,7 @@ BATCHES = Table(
     ),
     key=("batch",),
     skipping_on=("seq",),
+    is_small=True,
 )
 
 SENSOR_STORES = Table(
@@ -185,6 +188,7 @@ SENSOR_STORES = Table(
         ("last_seen_at", "timestamp", "its last reading there"),
     ),
     key=("sensor_id", "store_id"),
+    is_small=True,
 )
 
 STORE_MINUTES = Table(
@@ -266,6 +270,7 @@ HEARTBEATS = Table(
         ("silent_after_s", "bigint", "the silence that makes an outage of it"),
     ),
     key=("sensor_id",),
+    is_small=True,
 )
 
 OUTAGES = Table(
@@ -324,6 +329,7 @@ ACKNOWLEDGEMENTS = Table(
         ("comment", "string", "why"),
     ),
     key=("alert_id", "acknowledged_at"),
+    is_small=True,
 )
 
 ALERT_EVENTS = Table(
@@ -361,6 +367,7 @@ RUNS = Table(
         ("note", "string", "why it was held or failed, or who accepted it"),
     ),
     key=("run_id",),
+    is_small=True,
 )
 
 RUN_STORES = Table(
@@ -375,6 +382,7 @@ RUN_STORES = Table(
         ("late_rows", "bigint", "late ones among the new readings"),
     ),
     key=("run_id", "store_id"),
+    is_small=True,
 )
 
 QUALITY_RESULTS = Table(
@@ -390,6 +398,7 @@ QUALITY_RESULTS = Table(
         ("limit", "string", "what was allowed"),
     ),
     key=("run_id", "table", "expectation"),
+    is_small=True,
 )
 
 TABLES = {

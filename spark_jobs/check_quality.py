@@ -44,9 +44,9 @@ def _quarantine(lake: Lake, run: Run, books: Books) -> dict[str, Any]:
     if books.lines_read > 0 and own is not None and own <= lake.settings.quarantine_critical:
         return {"share": own, "lines": books.lines_read}
     known = acceptance.accepted(lake)
-    waiting = [row for row in acceptance.held_runs(lake) if row.run_id not in known]
-    lines = books.lines_read + sum(row.lines_read for row in waiting)
-    return {"share": _share(books.quarantined + sum(row.quarantined for row in waiting), lines), "lines": lines}
+    waiting = [row for row in acceptance.held_runs(lake) if row["run_id"] not in known]
+    lines = books.lines_read + sum(row["lines_read"] for row in waiting)
+    return {"share": _share(books.quarantined + sum(row["quarantined"] for row in waiting), lines), "lines": lines}
 
 
 def _share(part: int, whole: int) -> float | None:
@@ -55,13 +55,13 @@ def _share(part: int, whole: int) -> float | None:
 
 def _record(lake: Lake, run: Run, results: list[Result]) -> None:
     rows = [{"run_id": run.run_id, **result.__dict__} for result in results]
-    lake.append("quality_results", lake.rows("quality_results", *rows), run.write("quality_results"))
+    lake.add_rows("quality_results", rows, run.write("quality_results"))
 
 
 def _is_accepted(lake: Lake, run: Run, result: Result) -> bool:
     """A person has accepted a held run that failed the same check. Bad lines are not accepted in advance: `_quarantine` counts them."""
     known = acceptance.accepted(lake)
-    notes = [row.note for row in acceptance.held_runs(lake) if row.run_id in known]
+    notes = [row["note"] for row in acceptance.held_runs(lake) if row["run_id"] in known]
     return result.table != "quarantine" and any(f"{result.table}: {result.expectation}" in note for note in notes)
 
 

@@ -18,22 +18,23 @@ from spark_jobs.transforms import alerts
 def derive_tables(run: Run, lake: Lake) -> None:
     lake.expect_rows(ledger.unbooked(lake, run).lines_read)
     changed = changes.since_publication(lake, run.published)
-    derived = Derivation(lake, run.clock(lake.settings), changed, reference.load(lake.spark, lake.settings), run.published)
+    derived = Derivation(lake, run.clock(lake.settings), changed, reference.load(lake.settings), run.published)
 
     staging.start(lake, run)
-    staged = {
-        "sensor_stores": staging.stage(lake, run, "sensor_stores", _plain("sensor_stores", derived.sensor_stores, lake)),
-        "store_minutes": staging.stage(lake, run, "store_minutes", _minutes(derived)),
-        "outages": staging.stage(lake, run, "outages", staging.difference("outages", *derived.outages, TABLES["outages"].names)),
-        "alerts": staging.stage(lake, run, "alerts", _alerts(derived, run)),
-        "heartbeats": staging.stage(lake, run, "heartbeats", _plain("heartbeats", derived.heartbeats(), lake)),
-    }
-    notes = {**measures.take(lake, derived, staged), "versions": {"readings": changed.version}}
+    staged = {"store_minutes": staging.stage(lake, run, "store_minutes", _minutes(derived))}
+    if derived.outages is not None:
+        staged["outages"] = staging.stage(lake, run, "outages", _outages(*derived.outages))
+    if derived.outages is not None or not derived.is_quiet:
+        staged["alerts"] = staging.stage(lake, run, "alerts", _alerts(derived, run))
+    small = {"heartbeats": derived.heartbeats(), "sensor_stores": derived.sensor_stores()}
+    for table, rows in small.items():
+        staging.stage_rows(lake, run, table, rows)
+    notes = {**measures.take(lake, derived, staged, small), "versions": {"readings": changed.version}}
     staging.write_notes(lake, run, "measures", notes)
 
 
-def _plain(table: str, fresh: DataFrame, lake: Lake) -> DataFrame:
-    return staging.difference(table, fresh, lake.read(table), TABLES[table].names)
+def _outages(fresh: DataFrame, published: DataFrame) -> DataFrame:
+    return staging.difference("outages", fresh, published, TABLES["outages"].names)
 
 
 def _minutes(derived: Derivation) -> DataFrame:
@@ -45,9 +46,8 @@ def _minutes(derived: Derivation) -> DataFrame:
 
 def _alerts(derived: Derivation, run: Run) -> DataFrame:
     changed = staging.difference("alerts", *derived.alerts(), list(alerts.CONTENT), deletes=False)
-    return changed.withColumn("revision", F.coalesce(F.col("old_revision") + 1, F.lit(0).cast("bigint"))).withColumn(
-        "run_id", F.lit(run.run_id)
-    )
+    revision = F.coalesce(F.col("old_revision") + 1, F.lit(0).cast("bigint"))
+    return changed.withColumns({"revision": revision, "run_id": F.lit(run.run_id)})
 
 
 if __name__ == "__main__":

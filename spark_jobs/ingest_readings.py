@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from spark_jobs.readers import landing_files, quarantined_lines
+from spark_jobs.readers.landing_files import Landing
 from spark_jobs.readers.raw_line import archive_place
 from spark_jobs.runtime import requests, storage
 from spark_jobs.runtime.errors import Stop
@@ -40,18 +41,23 @@ class Ingest:
         storage.make_folder(settings.landing)
         for request in requests.pending(self.lake):
             self._serve(request)
-        files, ignored = landing_files.listing(settings)
-        if ignored:
-            print(f"{ignored} files in {settings.landing} have another ending than {', '.join(landing_files.ENDINGS)}: they are not taken.")
-        changed, empty = landing_files.not_as_taken(self.lake.spark, files, self.lake.read("raw_files"))
-        if empty:
-            self.lake.append("raw_files", self.lake.rows("raw_files", *map(self._empty_file, empty)), self.run.write("ingest/empty"))
-        if changed:
+        landing = self._landing()
+        if landing.ignored:
+            endings = ", ".join(landing_files.ENDINGS)
+            print(f"{landing.ignored} files in {settings.landing} have another ending than {endings}: they are not taken.")
+        if empty := [file for file in landing.new if file.size == 0]:  # Spark does not show those
+            self.lake.add_rows("raw_files", [self._empty_file(file) for file in empty], self.run.write("ingest/empty"))
+        if changed := landing.changed:
             for file in changed:
                 print(f"{file.path} changed after it was taken: what is new in it is taken now.")
             self._serve(requests.ask_for_changed_files(self.lake.place(), changed))
-        self._stream()
-        self._archive()
+        if len(landing.new) > len(empty) or not self._is_checkpoint_whole():
+            self._stream()
+        if settings.archive:
+            self._archive()
+
+    def _landing(self) -> Landing:
+        return landing_files.landing(self.lake.settings, self.lake.rows("raw_files", ["source", "bytes", "arrived_at", "seq"]))
 
     def _empty_file(self, file: Entry) -> dict[str, Any]:
         counts = {"bytes": 0, "lines": 0, "blank": 0, "seq": self.seq, "is_change": False, "sha256": hashlib.sha256().hexdigest()}
@@ -62,9 +68,17 @@ class Ingest:
             **counts,
         }
 
+    @property
+    def _checkpoint(self) -> str:
+        return self.lake.place("checkpoints", "ingest_readings")
+
+    def _is_checkpoint_whole(self) -> bool:
+        """No batch was begun and not committed: with no new file there is nothing that a stream would do."""
+        begun, committed = (set(storage.names(f"{self._checkpoint}/{log}")) for log in ("offsets", "commits"))
+        return begun <= committed
+
     def _stream(self) -> None:
-        checkpoint = self.lake.place("checkpoints", "ingest_readings")
-        writer = landing_files.stream(self.lake.spark, self.lake.settings).writeStream.option("checkpointLocation", checkpoint)
+        writer = landing_files.stream(self.lake.spark, self.lake.settings).writeStream.option("checkpointLocation", self._checkpoint)
         query = writer.trigger(availableNow=True).foreachBatch(self._take_files).start()
         query.awaitTermination()
 
@@ -86,7 +100,7 @@ class Ingest:
 
     def _checkpoint_id(self) -> str:
         """A new checkpoint has a new id, and so its batches have names that were never used."""
-        text = storage.read_text(self.lake.place("checkpoints", "ingest_readings", "metadata"))
+        text = storage.read_text(f"{self._checkpoint}/metadata")
         if text is None:
             raise Stop(
                 "the checkpoint of ingest_readings has no metadata file: it is damaged. Move the folder away and run the pass again."
@@ -117,16 +131,12 @@ class Ingest:
         self._take(Batch(requests.ORIGIN, request.number, self.seq + 1, replayed=rows), quarantined_lines.as_lines(rows))
 
     def _archive(self) -> None:
-        """Move what was taken, and not changed since, out of the landing folder, if there is an archive."""
-        settings, raw_files = self.lake.settings, self.lake.read("raw_files")
-        if not settings.archive:
-            return
-        files, _ = landing_files.listing(settings)
-        stays = {file.path for file in landing_files.not_as_taken(self.lake.spark, files, raw_files)[0]}
-        taken = {row.source for row in raw_files.select("source").distinct().collect()}
-        for file in files:
-            if file.path in taken - stays:
-                storage.move(file.path, archive_place(file.path, settings))
+        """Move what was taken, and not changed since, out of the landing folder."""
+        landing = self._landing()
+        stays = {file.path for file in (*landing.new, *landing.changed)}
+        for file in landing.files:
+            if file.path not in stays:
+                storage.move(file.path, archive_place(file.path, self.lake.settings))
 
 
 if __name__ == "__main__":

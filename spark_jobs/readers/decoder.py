@@ -7,6 +7,7 @@ given to `judge`, line by line. The two agree, and a test says so.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,7 @@ from spark_jobs.readers.line_splitter import BrokenOff, Lines, split
 from spark_jobs.readers.unpacker import Readable, unpacked
 
 READING, BAD, FILE = 0, 1, 2
+MICROSECONDS_PER_HOUR = 3_600_000_000
 
 SCHEMA = pa.schema(
     [
@@ -43,12 +45,13 @@ SCHEMA = pa.schema(
         ("blank", pa.int64()),
         ("sha256", pa.string()),
         ("bytes", pa.int64()),
+        ("hours", pa.list_(pa.int64())),
     ]
 )
-PLAIN_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,3})?Z$"
+UP_TO_SECONDS, LONGEST_TIME = b"0000-00-00T00:00:00", 30  # 0 stands for any digit; a fraction and Z may follow
 
 
-class _Reading(msgspec.Struct):
+class _Reading(msgspec.Struct, gc=False):
     sensor_id: str
     store_id: str
     temperature: float
@@ -75,6 +78,7 @@ class Slice:
 class _Books:
     lines: int = 0
     blank: int = 0
+    hours: set[int] = field(default_factory=set)  # since 1970, that its readings lie in
     bad: list[tuple[int, bytes, Verdict]] = field(default_factory=list)
 
 
@@ -107,10 +111,9 @@ def _rows(lines: Lines, part: Slice, settings: Settings, books: _Books) -> Itera
             books.bad.append((position, line, verdict))
         else:
             slow.append((position, verdict))
-    if good is not None:
-        yield _batch(part, good)
-    if slow:
-        yield _slow_rows(slow, part)
+    for readings in ([_batch(part, good)] if good is not None else []) + ([_slow_rows(slow, part)] if slow else []):
+        books.hours.update(np.unique(readings["event_ts"].cast(pa.int64()).to_numpy() // MICROSECONDS_PER_HOUR).tolist())
+        yield readings
     if len(books.bad) >= 1000:
         yield _bad_rows(books.bad, part, settings)
         books.bad.clear()
@@ -118,66 +121,93 @@ def _rows(lines: Lines, part: Slice, settings: Settings, books: _Books) -> Itera
 
 def fast_readings(lines: Lines, arrived_ms: int, settings: Settings) -> tuple[dict[str, Any] | None, list[int]]:
     """The columns of the lines that are surely good, and the indexes of all others."""
-    readings: list[_Reading] = []
-    taken: list[int] = []
-    rest: list[int] = []
-    limit = settings.max_line_bytes
-    for index, line in enumerate(lines.texts):
-        try:
-            # What the decoder skips it does not look at closely: escapes and other alphabets are judged the slow way.
-            if b"\\" in line or not line.isascii() or len(line) > limit:
-                raise ValueError
-            reading = _decode(line)
-        except (ValueError, RecursionError):
-            rest.append(index)
-            continue
-        readings.append(reading)
-        taken.append(index)
+    readings, index_of, rest = _decoded(lines.texts, settings.max_line_bytes)
     if not readings:
         return None, rest
-
-    event_ms, is_time = plain_times([reading.event_ts for reading in readings])
-    temperature = np.array([reading.temperature for reading in readings])
-    battery = np.array([reading.battery_pct for reading in readings], dtype=np.float64)  # None becomes nan
-    thousandths = np.rint(temperature * 1000)
+    event_ms, is_time = plain_times(pa.array([reading.event_ts for reading in readings], pa.string()))
+    thousandths = np.rint(np.array([reading.temperature for reading in readings]) * 1000)
+    battery_pct = pa.array([reading.battery_pct for reading in readings], pa.float64())
+    battery = pc.fill_null(battery_pct, 0).to_numpy() + 0.0  # −0 is 0
+    sensor_id = pa.array([reading.sensor_id for reading in readings], pa.string())
+    store_id = pa.array([reading.store_id for reading in readings], pa.string())
     good = (
         is_time
         & (event_ms >= YEAR_2000_MS)
         & (event_ms <= arrived_ms + settings.future_tolerance_s * 1000)
         & (thousandths >= settings.lowest_temperature_c * 1000)
         & (thousandths <= settings.highest_temperature_c * 1000)
-        & (np.isnan(battery) | ((battery >= 0) & (battery <= 100)))
-        & np.array([bool(reading.sensor_id and reading.store_id) for reading in readings])
+        & (battery >= 0)
+        & (battery <= 100)
+        & (pc.binary_length(sensor_id).to_numpy() > 0)
+        & (pc.binary_length(store_id).to_numpy() > 0)
     )
-    index_of = np.array(taken)
+    columns = {
+        "position": pa.array(lines.positions[index_of]),
+        "sensor_id": sensor_id,
+        "store_id": store_id,
+        "event_ts": _timestamps(event_ms),
+        "temperature_mc": pa.array(np.where(good, thousandths, 0).astype(np.int32)),
+        "door_open": pa.array([reading.door_open for reading in readings], pa.bool_()),
+        "battery_pct": pa.array(battery, mask=battery_pct.is_null().to_numpy(zero_copy_only=False)),
+        "event_id": pa.array([reading.event_id for reading in readings], pa.string()),
+    }
     if not good.all():
         rest = sorted(rest + index_of[~good].tolist())
-        readings = [reading for reading, is_good in zip(readings, good.tolist(), strict=True) if is_good]
-        if not readings:
-            return None, rest
-    battery = battery[good]
-    return {
-        "position": lines.positions[index_of[good]],
-        "sensor_id": [reading.sensor_id for reading in readings],
-        "store_id": [reading.store_id for reading in readings],
-        "event_ts": _timestamps(event_ms[good]),
-        "temperature_mc": thousandths[good].astype(np.int32),
-        "door_open": [reading.door_open for reading in readings],
-        "battery_pct": pa.array(battery + 0.0, mask=np.isnan(battery)),
-        "event_id": [reading.event_id for reading in readings],
-    }, rest
+        columns = {name: column.filter(pa.array(good)) for name, column in columns.items()}
+    return (columns if good.any() else None), rest
 
 
-def plain_times(texts: list[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Milliseconds of the times written the usual way, and which those are; the rest is for `judge`."""
-    column = pa.array(texts, pa.string())
-    is_plain = pc.match_substring_regex(column, PLAIN_TIME)
-    plain = pc.if_else(is_plain, column, pa.scalar(None, pa.string()))
-    try:
-        parsed = pc.cast(plain, pa.timestamp("ms", "UTC"))
-    except pa.ArrowInvalid:  # one of them is no date, such as 30 February: let each be judged
-        return np.zeros(len(texts), np.int64), np.zeros(len(texts), bool)
-    return pc.fill_null(pc.cast(parsed, pa.int64()), 0).to_numpy(), is_plain.to_numpy(zero_copy_only=False)
+def _decoded(texts: list[bytes], limit: int) -> tuple[list[_Reading], npt.NDArray[np.int64], list[int]]:
+    """What the typed decoder takes, at which indexes, and the indexes of the rest."""
+    # What the decoder skips it does not look at closely: escapes and other alphabets are judged the slow way.
+    is_plain = np.fromiter((text.isascii() and b"\\" not in text and len(text) <= limit for text in texts), bool, len(texts))
+    index_of = np.flatnonzero(is_plain)
+    readings: list[_Reading] = []
+    failed: list[int] = []
+    decoded = map(_decode, itertools.compress(texts, is_plain))
+    while True:
+        try:
+            readings.extend(decoded)
+            break
+        except (ValueError, RecursionError):  # the iterator goes on with the line after it
+            failed.append(len(readings) + len(failed))
+    rest = np.flatnonzero(~is_plain).tolist() + index_of[failed].tolist()
+    return readings, np.delete(index_of, failed), sorted(rest)
+
+
+def plain_times(column: pa.StringArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Milliseconds of the times written the usual way (2025-11-08T15:32:12.123Z), and which those are; the rest is for `judge`."""
+    _, offsets_buffer, letters_buffer = column.buffers()
+    offsets = np.frombuffer(offsets_buffer, np.int32)[: len(column) + 1]
+    letters = np.frombuffer(letters_buffer or b"", np.uint8)
+    lengths = np.diff(offsets)
+    event_ms, is_time = np.zeros(len(column), np.int64), np.zeros(len(column), bool)
+    for length in np.unique(lengths):
+        if length == len(UP_TO_SECONDS) + 1 or len(UP_TO_SECONDS) + 3 <= length <= LONGEST_TIME:  # Z alone, or . a digit and Z
+            rows = np.flatnonzero(lengths == length)
+            event_ms[rows], is_time[rows] = _times_of_one_length(letters[offsets[rows, None] + np.arange(length)])
+    return event_ms, is_time
+
+
+def _times_of_one_length(letters: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """One row of letters each; the form is checked letter by letter, then that there is such a day and time of day."""
+    digits = letters.astype(np.int64) - ord("0")
+    form = np.frombuffer((UP_TO_SECONDS + b".").ljust(letters.shape[1] - 1, b"0")[: letters.shape[1] - 1] + b"Z", np.uint8)
+    is_time = np.where(form == ord("0"), (digits >= 0) & (digits <= 9), letters == form).all(axis=1)
+
+    def number(start: int, end: int) -> npt.NDArray[np.int64]:
+        return digits[:, start:end] @ (10 ** np.arange(end - start - 1, -1, -1))
+
+    year, month, day = number(0, 4), number(5, 7), number(8, 10)
+    hour, minute, second = number(11, 13), number(14, 16), number(17, 19)
+    is_time &= (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60) & (second < 60)
+    months = ((np.where(is_time, year, 1970) - 1970) * 12 + np.where(is_time, month, 1) - 1).astype("datetime64[M]")
+    first, next_first = (start.astype("datetime64[D]").astype(np.int64) for start in (months, months + 1))
+    is_time &= day <= next_first - first
+    fraction = digits[:, 20 : min(23, letters.shape[1] - 1)]  # cut to the millisecond
+    milliseconds = fraction @ (100 // 10 ** np.arange(fraction.shape[1]))
+    seconds = ((first + day - 1) * 24 + hour) * 3600 + minute * 60 + second
+    return np.where(is_time, seconds * 1000 + milliseconds, 0), is_time
 
 
 def _slow_rows(slow: list[tuple[int, Verdict]], part: Slice) -> pa.RecordBatch:
@@ -210,7 +240,9 @@ def _bad_rows(bad: list[tuple[int, bytes, Verdict]], part: Slice, settings: Sett
 
 def _file_row(part: Slice, books: _Books, checksum: tuple[str | None, int | None]) -> pa.RecordBatch:
     sha256, size = checksum
-    return _batch(part, {"lines": [books.lines], "blank": [books.blank], "sha256": [sha256], "bytes": [size]}, FILE)
+    return _batch(
+        part, {"lines": [books.lines], "blank": [books.blank], "sha256": [sha256], "bytes": [size], "hours": [sorted(books.hours)]}, FILE
+    )
 
 
 def _batch(part: Slice, columns: dict[str, Any], kind: int = READING) -> pa.RecordBatch:

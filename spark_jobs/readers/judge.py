@@ -19,6 +19,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EVENT_TS = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]+))?)?(?:Z|([+-])([0-9]{2})(?::?([0-9]{2}))?)"
 )
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 TEXT_FIELDS, NUMBER_FIELDS = ("sensor_id", "store_id", "event_ts", "event_id"), ("temperature", "battery_pct")
 REQUIRED = ("sensor_id", "store_id", "temperature", "event_ts")
 
@@ -77,7 +78,7 @@ def _checked_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _check_text(value: Any) -> None:
     if isinstance(value, str):
-        if any("\ud800" <= letter <= "\udfff" for letter in value):
+        if LONE_SURROGATE.search(value):
             raise _Malformed("a lone surrogate")
     elif isinstance(value, list):
         for item in value:

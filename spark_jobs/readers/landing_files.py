@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,18 +21,7 @@ ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 BINARY_FILE = "path string, modificationTime timestamp, length bigint, content binary"
 DECODED = """kind tinyint, source string, position bigint, arrived_at timestamp, sensor_id string, store_id string,
     event_ts timestamp, temperature_mc int, door_open boolean, battery_pct double, event_id string, line binary,
-    reasons array<string>, lines bigint, blank bigint, sha256 string, bytes bigint"""
-
-
-def listing(settings: Settings) -> tuple[list[Entry], int]:
-    """The files that can be taken, and how many others lie beside them."""
-    files, ignored = [], 0
-    for entry in storage.files(settings.landing):
-        if entry.path.endswith(ENDINGS):
-            files.append(entry)
-        else:
-            ignored += 1
-    return files, ignored
+    reasons array<string>, lines bigint, blank bigint, sha256 string, bytes bigint, hours array<bigint>"""
 
 
 def is_hidden(source: str, settings: Settings) -> bool:
@@ -39,21 +29,37 @@ def is_hidden(source: str, settings: Settings) -> bool:
     return any(part[:1] in (".", "_") for part in source.removeprefix(settings.landing).split("/"))
 
 
-def not_as_taken(spark: SparkSession, files: list[Entry], raw_files: DataFrame) -> tuple[list[Entry], list[Entry]]:
-    """Files that now have another size or time than when they were taken, and new ones that are empty: Spark does not show those."""
-    if not files:
-        return [], []
-    now = spark.createDataFrame(
-        [(file.path, file.size, file.modified_ms) for file in files], "source string, size bigint, modified_ms bigint"
-    )
-    known = raw_files.groupBy("source").agg(F.max_by(F.struct("bytes", "arrived_at"), "seq").alias("known"))
-    is_other = (F.col("size") != F.col("known.bytes")) | (F.col("modified_ms") != F.unix_millis("known.arrived_at"))
-    is_new = F.col("known").isNull()
-    rows = (
-        now.join(known, "source", "left").filter(F.when(is_new, F.col("size") == 0).otherwise(is_other)).select("*", is_new.alias("is_new"))
-    )
-    found = [(Entry(row.source, row.size, row.modified_ms), row.is_new) for row in rows.orderBy("source").collect()]
-    return [entry for entry, is_new in found if not is_new], [entry for entry, is_new in found if is_new]
+@dataclass(frozen=True)
+class Landing:
+    """The landing folder beside what `raw_files` knows of it."""
+
+    files: list[Entry]
+    ignored: int  # files with another ending
+    taken: dict[str, tuple[int, int]]  # by path: size and time when it was last taken
+
+    @property
+    def new(self) -> list[Entry]:
+        return [file for file in self.files if file.path not in self.taken]
+
+    @property
+    def changed(self) -> list[Entry]:
+        """Files that now have another size or time than when they were taken."""
+        known = (file for file in self.files if file.path in self.taken)
+        return sorted((file for file in known if self.taken[file.path] != (file.size, file.modified_ms)), key=lambda file: file.path)
+
+
+def landing(settings: Settings, raw_files: list[dict[str, Any]]) -> Landing:
+    """`raw_files` are the table's rows: of several about one file the last one counts."""
+    taken = {
+        row["source"]: (row["bytes"], round(row["arrived_at"].timestamp() * 1000)) for row in sorted(raw_files, key=lambda row: row["seq"])
+    }
+    files, ignored = [], 0
+    for entry in storage.files(settings.landing):
+        if entry.path.endswith(ENDINGS):
+            files.append(entry)
+        else:
+            ignored += 1
+    return Landing(files, ignored, taken)
 
 
 def slices(files: list[Entry], settings: Settings) -> list[Slice]:

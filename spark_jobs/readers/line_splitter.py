@@ -123,8 +123,8 @@ def _lines(block: bytes, offset: int, end: int | None) -> Lines:
     if b"\r\n" in block:
         texts = [text[:-1] if text.endswith(b"\r") else text for text in texts]
     if BOM in block:
-        for i, text in enumerate(texts):
-            positions[i], texts[i] = _unmarked(text, int(positions[i]))
+        for i in [i for i, text in enumerate(texts) if text.startswith(BOM)]:
+            positions[i], texts[i] = _unmarked(texts[i], int(positions[i]))
     return Lines(texts, positions)
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-
-from pyspark.sql import Row
-from pyspark.sql import functions as F
 
 from include.settings import iso
 from spark_jobs.runtime import storage
 from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.lake import Lake
+from spark_jobs.runtime.small_tables import Row
 
 
 @dataclass(frozen=True)
@@ -27,9 +24,9 @@ class Acceptance:
 
 def held_runs(lake: Lake) -> list[Row]:
     """The held runs since the last publication, oldest first."""
-    recent = lake.read("runs").select("run_id", "number", "status", "lines_read", "quarantined", "note", "as_of").orderBy(F.desc("number"))
-    since = itertools.takewhile(lambda row: row.status != "published", recent.toLocalIterator())
-    return sorted((row for row in since if row.status == "held"), key=lambda row: row.number)
+    runs = lake.rows("runs", ["run_id", "number", "status", "lines_read", "quarantined", "note", "as_of"])
+    published = max((row["number"] for row in runs if row["status"] == "published"), default=0)
+    return sorted((row for row in runs if row["status"] == "held" and row["number"] > published), key=lambda row: row["number"])
 
 
 def accepted(lake: Lake) -> dict[str, Acceptance]:
@@ -41,11 +38,11 @@ def accept(lake: Lake, run_id: str, by: str, why: str) -> Acceptance:
     """Write it down; the next run publishes what the held one staged."""
     if not by.strip() or not why.strip():
         raise Stop("say who accepts the run and why: make accept run=… by=… why=…")
-    held = {row.run_id: row for row in held_runs(lake)} if lake.exists("runs") else {}
+    held = {row["run_id"]: row for row in held_runs(lake)}
     if run_id not in held:
         waiting = f"waiting: {', '.join(held)}" if held else "no run is waiting to be accepted"
         raise Stop(f"run {run_id or '(none given)'} is not held; {waiting}. Nothing was changed.")
-    as_of = iso(held[run_id].as_of.replace(tzinfo=UTC))
+    as_of = iso(held[run_id]["as_of"])
     known = accepted(lake) | {run_id: Acceptance(run_id, by.strip(), why.strip(), iso(datetime.now(UTC)), as_of)}
     storage.write_text(lake.place("control", "accepted.json"), json.dumps([asdict(item) for item in known.values()], indent=1))
     return known[run_id]
@@ -56,5 +53,5 @@ def note(lake: Lake) -> str:
     known = accepted(lake)
     if not known:
         return ""
-    people = [known[row.run_id] for row in held_runs(lake) if row.run_id in known]
+    people = [known[row["run_id"]] for row in held_runs(lake) if row["run_id"] in known]
     return "; ".join(f"{item.run_id} accepted by {item.by}: {item.why}" for item in people)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark_jobs.runtime.event_slices import touched_hours
+from spark_jobs.runtime.event_slices import HOUR_S
 from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.run import Published
+from spark_jobs.transforms import sensor_stores
+from spark_jobs.transforms.sensor_stores import Heard
+
+ROWS = "sensor_id string, store_id string, event_ts timestamp, is_gone boolean"
 
 
 @dataclass(frozen=True)
@@ -19,30 +24,41 @@ class Changes:
 
     version: int  # of readings, up to which these are the changes
     rows: DataFrame | None
-    hours: list[int]
-
-    @property
-    def present(self) -> DataFrame:
-        assert self.rows is not None
-        return self.rows.filter("not is_gone")
+    hours: list[int]  # since 1970, that the changed readings lie in
+    heard: list[Heard]  # what the changed readings (or all) tell of each sensor
 
 
 def since_publication(lake: Lake, published: Published | None) -> Changes:
     version = lake.version("readings")
     if published is None:
-        return Changes(version, None, [])
+        return _everything(lake, version)
     if published.versions["readings"] == version:
-        nothing = lake.read("readings").filter(F.lit(False)).withColumn("is_gone", F.lit(False))  # the optimiser sees that it is empty
-        return Changes(version, nothing, [])
+        return Changes(version, lake.frame(ROWS, []), [], [])
     feed = lake.changes("readings", published.versions["readings"]).drop("_commit_timestamp")
     rows = feed.withColumn("is_gone", F.col("_change_type").isin("update_preimage", "delete")).drop("_change_type")
     rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
-    hours = touched_hours(rows)
-    if rows.filter("is_gone").isEmpty():
-        return Changes(version, rows, hours)
-    rows = _only_latest(rows)
-    # Where a replaced reading named another store, rows of the old store rest on nothing any more: rare enough to start afresh.
-    return Changes(version, None if _has_moved(rows) else rows, hours)
+    kinds = rows.groupBy("is_gone", F.floor(F.unix_seconds("event_ts") / HOUR_S).alias("hour")).count().collect()
+    if any(kind.is_gone for kind in kinds):
+        rows = _only_latest(rows)
+        if _has_moved(rows):
+            # Rows of the old store rest on nothing any more: rare enough to start afresh.
+            return _everything(lake, version)
+    return Changes(version, rows, sorted({kind.hour for kind in kinds}), _heard(rows.filter("not is_gone")))
+
+
+def _everything(lake: Lake, version: int) -> Changes:
+    return Changes(version, None, [], _heard(lake.read_at("readings", version)))
+
+
+def _heard(readings: DataFrame) -> list[Heard]:
+    """One for each sensor and store: few, whatever the number of readings."""
+    rows = sensor_stores.per_sensor_and_store(readings).collect()
+    return [
+        Heard(
+            **{**row.asDict(), "first_seen_at": row.first_seen_at.replace(tzinfo=UTC), "last_seen_at": row.last_seen_at.replace(tzinfo=UTC)}
+        )
+        for row in rows
+    ]
 
 
 def _only_latest(rows: DataFrame) -> DataFrame:

@@ -1,5 +1,7 @@
 """Apply the transforms to what changed, and only to that: which slices of readings each table needs, and which published rows
 the result stands against. The first run, or a rebuild, gives the same functions everything; that is why the two agree.
+
+What there is one of per sensor or store is worked out on the driver; what grows with the readings, by Spark.
 """
 
 from __future__ import annotations
@@ -14,21 +16,26 @@ from pyspark.sql import functions as F
 from include.rules import RULES, Outage, Rule
 from include.settings import Clock, utc
 from spark_jobs.runtime.changes import Changes
-from spark_jobs.runtime.event_slices import HOUR_S, day, touched_hours, within
+from spark_jobs.runtime.event_slices import HOUR_S, day, within
 from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.reference import Reference
 from spark_jobs.runtime.run import Published
+from spark_jobs.runtime.small_tables import Row
 from spark_jobs.transforms import alerts, heartbeats, inventory, outage_causes, outages, sensor_stores, store_minutes
-from spark_jobs.transforms.event_time import frontiers, minute_of, plus_seconds
+from spark_jobs.transforms.event_time import final_until, minute_of, plus_seconds
+from spark_jobs.transforms.heartbeats import Sensor, Words
+from spark_jobs.transforms.inventory import Expectation
+from spark_jobs.transforms.sensor_stores import Stay
 
 DAY = timedelta(days=1)
+SENSORS = "sensor_id string, home string, silent_after_s bigint, was_last_at timestamp, was_silent_after_s bigint"
 
 
 class Derivation:
     def __init__(self, lake: Lake, clock: Clock, changes: Changes, reference: Reference, published: Published | None) -> None:
         self.lake, self.clock, self.settings = lake, clock, lake.settings
         self.changes, self.reference, self.published = changes, reference, published
-        self.inventory = _kept(inventory.with_defaults(reference.frame("sensors"), self.settings))
+        self.inventory = inventory.known_sensors(reference.rows["sensors"], self.settings)
 
     @property
     def is_quiet(self) -> bool:
@@ -44,82 +51,74 @@ class Derivation:
     def readings(self) -> DataFrame:
         return self.lake.read_at("readings", self.changes.version)
 
-    # Who has spoken, and how far each store was heard
+    # Who has spoken, who is expected, and how far each store was heard
 
     @cached_property
-    def recent(self) -> DataFrame:
-        return self._kept_if_any(sensor_stores.per_sensor_and_store(self.readings if self.is_whole else self.changes.present))
+    def _was_heard(self) -> dict[str, Row]:
+        """Each sensor that had spoken, as published."""
+        return {row["sensor_id"]: row for row in self.lake.rows("heartbeats") if row["last_seen_at"] is not None}
 
     @cached_property
-    def sensor_stores(self) -> DataFrame:
-        before = self.lake.read("sensor_stores")
-        if self.is_quiet:
-            return before
-        return _kept(sensor_stores.merged(before.limit(0) if self.is_whole else before, self.recent))
+    def _were_stays(self) -> dict[tuple[str, str], Stay]:
+        rows = self.lake.rows("sensor_stores")
+        return {(row["sensor_id"], row["store_id"]): Stay(row["first_seen_at"], row["last_seen_at"]) for row in rows}
 
     @cached_property
-    def sensors(self) -> DataFrame:
-        """Every sensor with its inventory, its last words and whether it is silent now."""
-        words = heartbeats.merged(self.lake.read("heartbeats"), heartbeats.last_words(self.recent))
-        return _kept(heartbeats.with_inventory(words, self.inventory, self.clock))
+    def stays(self) -> dict[tuple[str, str], Stay]:
+        return sensor_stores.merged({} if self.is_whole else self._were_stays, self.changes.heard)
 
     @cached_property
-    def frontiers(self) -> DataFrame:
-        return _kept(frontiers(self.sensor_stores, self.clock))
+    def sensors(self) -> dict[str, Sensor]:
+        before: dict[str, Words] = {} if self.is_whole else {name: heartbeats.words_of(row) for name, row in self._was_heard.items()}
+        return heartbeats.sensors(heartbeats.merged(before, self.changes.heard), self.inventory, self.clock)
 
     @cached_property
-    def expected(self) -> DataFrame:
-        return _kept(inventory.expectations(self.inventory, self.sensor_stores, self.settings))
+    def expected(self) -> list[Expectation]:
+        return inventory.expectations(self.inventory, self.stays, self.settings)
+
+    @cached_property
+    def _sensors_frame(self) -> DataFrame:
+        """What Spark has to know of each sensor: its timeout and its store, now and as published."""
+        rows = []
+        for name, sensor in self.sensors.items():
+            was = self._was_heard.get(name)
+            home = sensor.known.store_id if sensor.known else None
+            rows.append((name, home, sensor.silent_after_s, was and was["last_seen_at"], was and was["silent_after_s"]))
+        return self.lake.frame(SENSORS, rows)
 
     # store_minutes
 
     def store_minutes(self) -> tuple[DataFrame, DataFrame]:
         """The minutes as they should be, and the published rows they stand against."""
         published = self.lake.read("store_minutes")
-        if self.is_whole:
-            return store_minutes.build(self.readings, self.inventory, self.expected, self.frontiers, self.settings), published
         newly_expected = self._newly_expected()
+        stores = store_minutes.stores(final_until(self.stays, self.clock), self.expected, newly_expected)
+        frame = self.lake.frame(store_minutes.STORES, stores)
+        if self.is_whole:
+            return store_minutes.build(self._measured(self.readings), frame, self.settings), published
+        assert self.changes.rows is not None
         days = self._days(newly_expected)
         near = published.filter(F.col("window_date").isin(days))
-        touched = self._touched_minutes(near, newly_expected)
-        measured = self._measured(touched)
-        others = near.join(touched, store_minutes.KEY, "left_anti")
-        silent = store_minutes.silent_minutes(
-            measured.unionByName(others.filter("readings > 0"), allowMissingColumns=True), self.frontiers, self.settings
-        )
-        silent = silent.filter(F.to_date("window_start").isin(days)).join(others.filter("readings = 0"), store_minutes.KEY, "left_anti")
-        anew = measured.unionByName(silent, allowMissingColumns=True).transform(store_minutes.with_expected, self.expected)
-        columns = [name for name in published.columns if name not in ("revision", "is_final", "window_end", "window_date")]
-        fresh = anew.select(*columns).unionByName(others.select(*columns))
-        return fresh.transform(store_minutes.with_finality, self.frontiers), near
+        touched = F.broadcast(self.changes.rows.select("store_id", minute_of(F.col("event_ts")).alias("window_start")).distinct())
+        slices = self.readings.filter(within(self.changes.hours)).withColumn("window_start", minute_of(F.col("event_ts")))
+        measured = self._measured(slices.join(touched, store_minutes.KEY, "left_semi"))
+        others = near.join(touched, store_minutes.KEY, "left_anti").withColumn("expected_reporting", F.lit(None).cast("bigint"))
+        minutes = measured.unionByName(others.select(*measured.columns))
+        return store_minutes.build(minutes, frame, self.settings).filter(F.col("window_date").isin(days)), near
 
-    def _touched_minutes(self, near: DataFrame, newly_expected: dict[str, datetime]) -> DataFrame:
-        """The (store, minute) pairs whose readings changed, and all from where a store waits for someone new."""
-        assert self.changes.rows is not None
-        touched = self.changes.rows.select("store_id", minute_of(F.col("event_ts")).alias("window_start"))
-        for store_id, since in newly_expected.items():
-            later = near.filter((F.col("store_id") == store_id) & (F.col("window_end") > F.lit(since)))
-            touched = touched.unionByName(later.select(*store_minutes.KEY))
-        return self._kept_if_any(touched.distinct())
-
-    def _measured(self, touched: DataFrame) -> DataFrame:
-        slices = self.readings.filter(within(touched_hours(touched, "window_start") if self.changes.hours else [])).withColumn(
-            "window_start", minute_of(F.col("event_ts"))
-        )
-        slices = slices.join(F.broadcast(touched), store_minutes.KEY, "left_semi")
-        return self._kept_if_any(store_minutes.measures_per_minute(slices, self.inventory, self.settings))
+    def _measured(self, readings: DataFrame) -> DataFrame:
+        known = self.lake.frame(store_minutes.INVENTORY, store_minutes.inventory_rows(self.inventory))
+        measured = store_minutes.measures_per_minute(readings, known, self.settings)
+        return measured.withColumns({"sensors_expected": F.lit(None).cast("bigint"), "completeness": F.lit(None).cast("double")})
 
     def _newly_expected(self) -> dict[str, datetime]:
         """Stores where a sensor unknown to the inventory was first heard, or first heard earlier than was known, and from when."""
-        if not self.changes.hours:
-            return {}
-        before = self.lake.read("sensor_stores").select("sensor_id", "store_id", F.col("first_seen_at").alias("was_first_at"))
-        pairs = self.recent.join(F.broadcast(self.inventory.select("sensor_id")), "sensor_id", "left_anti").join(
-            before, ["sensor_id", "store_id"], "left"
-        )
-        earlier = pairs.filter("was_first_at is null or first_seen_at < was_first_at")
-        rows = earlier.groupBy("store_id").agg(F.min("first_seen_at").alias("since")).collect()
-        return {row.store_id: row.since.replace(tzinfo=UTC) for row in rows}
+        since: dict[str, datetime] = {}
+        for heard in () if self.is_whole else self.changes.heard:
+            was = self._were_stays.get((heard.sensor_id, heard.store_id))
+            if heard.sensor_id not in self.inventory and (was is None or heard.first_seen_at < was.first_seen_at):
+                since[heard.store_id] = min(since.get(heard.store_id, heard.first_seen_at), heard.first_seen_at)
+        return since
 
     def _days(self, newly_expected: dict[str, datetime]) -> list[date]:
         """Days whose minutes may change: those of changed readings and the day after (silent minutes reach that far), those that the
@@ -149,25 +148,18 @@ class Derivation:
         )
         silences = self.lake.read("outages").select("sensor_id", "started_at", "ended_at")
         around = (F.col("started_at") <= F.col("changed_to")) & (F.col("ended_at").isNull() | (F.col("ended_at") >= F.col("changed_from")))
-        reached = changed.join(silences, "sensor_id").filter(around).groupBy(*key)
-        silences = reached.agg(F.min("started_at").alias("silent_from"), F.max("ended_at").alias("silent_to"))
+        silent = changed.join(silences, "sensor_id").filter(around).groupBy(*key)
+        reached = silent.agg(F.min("started_at").alias("silent_from"), F.max("ended_at").alias("silent_to"))
         margin = F.greatest(F.lit(alerts.longest_look_back_s(RULES)).cast("bigint"), "silent_after_s", "was_silent_after_s")
-        return self._kept_if_any(
-            changed.join(self._was_last, "sensor_id", "left")
-            .join(self.sensors.select("sensor_id", "silent_after_s"), "sensor_id")
-            .join(silences, key, "left")
-            .withColumn("near_from", plus_seconds(F.col("changed_from"), -margin))
-            .withColumn("near_to", plus_seconds(F.col("changed_to"), margin))
-            .withColumn("read_from", F.least("near_from", "silent_from", "was_last_at"))
-            .withColumn("read_to", F.greatest("near_to", "silent_to"))
-            .select(*key, "changed_from", "changed_to", "near_from", "near_to", "read_from", "read_to")
+        near_from, near_to = plus_seconds(F.col("changed_from"), -margin), plus_seconds(F.col("changed_to"), margin)
+        ranges = (
+            changed.join(F.broadcast(self._sensors_frame), "sensor_id")
+            .join(reached, key, "left")
+            .select("*", near_from.alias("near_from"), near_to.alias("near_to"))
         )
-
-    @cached_property
-    def _was_last(self) -> DataFrame:
-        """Each sensor's last reading, and its timeout, as published."""
-        columns = F.col("last_seen_at").alias("was_last_at"), F.col("silent_after_s").alias("was_silent_after_s")
-        return self.lake.read("heartbeats").filter("last_seen_at is not null").select("sensor_id", *columns)
+        read_from, read_to = F.least("near_from", "silent_from", "was_last_at"), F.greatest("near_to", "silent_to")
+        borders = ("changed_from", "changed_to", "near_from", "near_to")
+        return self._kept_if_any(ranges.select(*key, *borders, read_from.alias("read_from"), read_to.alias("read_to")))
 
     @cached_property
     def notable(self) -> DataFrame:
@@ -177,7 +169,7 @@ class Derivation:
         else:
             slices = self.readings.filter(within(self._hours_in_ranges())).join(F.broadcast(self.ranges), "sensor_id")
             rows = outages.with_neighbours(slices.filter("event_ts between read_from and read_to"), "sensor_id", "range_id")
-        known = self.sensors.select("sensor_id", "home", "silent_after_s")
+        known = self._sensors_frame.select("sensor_id", "home", "silent_after_s")
         return self._kept_if_any(
             rows.join(F.broadcast(known), "sensor_id").filter(
                 outages.is_followed_by_silence() | outages.is_doubled() | alerts.is_notable(RULES)
@@ -196,61 +188,76 @@ class Derivation:
     @cached_property
     def silences(self) -> DataFrame:
         """Outages that start in the ranges, and every sensor's last silence."""
+        last = self.lake.frame(outages.LAST_SILENCES, outages.last_silences(self.sensors.values()))
+        if self.is_quiet:
+            return last
         ended = self.notable if self.is_whole else self.notable.filter("event_ts <= changed_to")
-        return _kept(outages.between_readings(ended).distinct().unionByName(outages.last_silences(self.sensors)))
+        return _kept(outages.between_readings(ended).distinct().unionByName(last))
 
     def _published_silences(self, rows: DataFrame) -> DataFrame:
         """The rows (of outages, or of alerts about them) that `silences` stand against."""
         if self.is_whole:
             return rows
+        was_last = self._sensors_frame.select("sensor_id", "was_last_at")
+        is_last = F.col("ended_at").isNull() | (F.col("started_at") == F.col("was_last_at"))
+        last = rows.join(F.broadcast(was_last), "sensor_id").filter(is_last).select(*rows.columns)
+        if self.is_quiet:
+            return last
         spans = self.ranges.select("sensor_id", "read_from", "changed_to")
         in_range = rows.join(F.broadcast(spans), "sensor_id").filter("started_at between read_from and changed_to").select(*rows.columns)
-        last = (
-            rows.join(F.broadcast(self._was_last), "sensor_id").filter("ended_at is null or started_at = was_last_at").select(*rows.columns)
-        )
         return in_range.unionByName(last).distinct()
 
     @cached_property
-    def outages(self) -> tuple[DataFrame, DataFrame]:
-        """The outages as they should be, and the published rows they stand against."""
+    def outages(self) -> tuple[DataFrame, DataFrame] | None:
+        """The outages as they should be, and the published rows they stand against; None where no silence is other than published."""
         published, columns = self.lake.read("outages"), ["sensor_id", "store_id", "started_at", "ended_at"]
         fresh = self.silences.select(*columns)
         if self.is_whole:
-            return _kept(outage_causes.with_cause(fresh, self.expected, self.sensors)), published
+            return _kept(outage_causes.with_cause(fresh, self._waited_for)), published
         before, key = _kept(self._published_silences(published)), ["sensor_id", "started_at"]
-        known = _kept(fresh.join(before.select(*key, "cause"), key, "left"))
         since = self._causes_change_since(fresh, before.select(*columns))
         if since is None:
-            return known, before
+            return None
         # A cause rests on what all others did meanwhile: outages that reach into the changed time are judged anew,
         # and with them counts whatever overlaps the earliest of these.
+        known = _kept(fresh.join(before.select(*key, "cause"), key, "left"))
         others = published.join(before, key, "left_anti")
         everyone = known.unionByName(others)
         reaches = F.col("ended_at").isNull() | (F.col("ended_at") >= F.lit(since))
         earliest = everyone.filter(reaches).agg(F.min("started_at")).collect()[0][0]
-        around = everyone.filter(F.col("ended_at").isNull() | (F.col("ended_at") >= F.lit(earliest))).select(*columns)
-        judged = outage_causes.with_cause(around, self.expected, self.sensors).filter(reaches)
-        fresh = judged.unionByName(known.filter(~reaches))
-        return _kept(fresh), before.unionByName(others.filter(reaches))
+        around = _kept(everyone.filter(F.col("ended_at").isNull() | (F.col("ended_at") >= F.lit(earliest))).select(*columns))
+        judged = outage_causes.with_cause(around, self._waited_for).filter(reaches)
+        return _kept(judged.unionByName(known.filter(~reaches))), before.unionByName(others.filter(reaches))
+
+    @property
+    def _waited_for(self) -> DataFrame:
+        first_heard = {name: sensor.words.first_seen_at for name, sensor in self.sensors.items() if sensor.words}
+        return self.lake.frame(outage_causes.WAITED_FOR, outage_causes.waited_for(self.expected, first_heard))
 
     def _causes_change_since(self, fresh: DataFrame, before: DataFrame) -> datetime | None:
         """From when on someone was silent, or was waited for, other than was known."""
-        changed = fresh.exceptAll(before).unionByName(before.exceptAll(fresh)).select("started_at")
-        heard = heartbeats.last_words(self.recent).select("sensor_id", "first_seen_at")
-        known = self.lake.read("heartbeats").select("sensor_id", F.col("first_seen_at").alias("was_first_at"))
-        newly = heard.join(known, "sensor_id", "left").filter("was_first_at is null or first_seen_at < was_first_at")
-        since = changed.unionAll(newly.select("first_seen_at")).agg(F.min("started_at")).collect()[0][0]
-        return None if since is None else since.replace(tzinfo=UTC)
+        sides = fresh.withColumn("side", F.lit(1)).unionByName(before.withColumn("side", F.lit(-1)))
+        on_one_side = sides.groupBy(*fresh.columns).agg(F.sum("side").alias("balance")).filter("balance <> 0")
+        changed = on_one_side.agg(F.min("started_at")).collect()[0][0]
+        moments = [] if changed is None else [changed.replace(tzinfo=UTC)]
+        for heard in self.changes.heard:
+            was = self._was_heard.get(heard.sensor_id)
+            if was is None or heard.first_seen_at < was["first_seen_at"]:
+                moments.append(heard.first_seen_at)
+        return min(moments, default=None)
 
     def alerts(self) -> tuple[DataFrame, DataFrame]:
         """The alerts as they should be, retracted ones among them, and the published rows they stand against."""
         found = reduce(DataFrame.unionByName, (alerts.episodes(rule, self._notable_for(rule), self.silences) for rule in RULES))
-        limits, suppressions = self.reference.frame("limits"), self.reference.frame("suppressions")
+        limits, suppressions = self._reference_frame("limits"), self._reference_frame("suppressions")
         current = _kept(alerts.build(found.distinct(), limits, suppressions).select("alert_id", *alerts.CONTENT))
         published = self.lake.read("alerts")
         before = _kept(reduce(DataFrame.unionByName, (self._published_alerts(published, rule) for rule in RULES)))
         gone = before.filter("status <> 'retracted'").join(current, "alert_id", "left_anti")
         return current.unionByName(alerts.retracted(gone, current, F.lit(self.clock.as_of))), before
+
+    def _reference_frame(self, name: str) -> DataFrame:
+        return self.lake.frame(*self.reference.schema_and_rows(name))
 
     def _notable_for(self, rule: Rule) -> DataFrame:
         if self.is_whole or isinstance(rule.when, Outage):
@@ -268,10 +275,20 @@ class Derivation:
             rows.join(F.broadcast(spans), "sensor_id").filter("started_at between changed_from and until").select(*rows.columns).distinct()
         )
 
-    # heartbeats
+    # heartbeats and sensor_stores, whole
 
-    def heartbeats(self) -> DataFrame:
-        return heartbeats.build(self.sensors, self.outages[0], self.clock)
+    def heartbeats(self) -> list[Row]:
+        causes = self._causes_of_open_outages()
+        return [heartbeats.row(sensor, causes.get(name), self.clock) for name, sensor in sorted(self.sensors.items())]
+
+    def _causes_of_open_outages(self) -> dict[str, str]:
+        if self.outages is None:
+            return {name: row["cause"] for name, row in self._was_heard.items()}
+        rows = self.outages[0].filter("ended_at is null").select("sensor_id", "cause").collect()
+        return {row.sensor_id: row.cause for row in rows}
+
+    def sensor_stores(self) -> list[Row]:
+        return [{"sensor_id": sensor, "store_id": store, **stay.__dict__} for (sensor, store), stay in sorted(self.stays.items())]
 
     def _kept_if_any(self, rows: DataFrame) -> DataFrame:
         """Without changed readings the optimiser drops these frames altogether, but it cannot look into one that is kept."""

@@ -10,19 +10,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import reduce
+from typing import Any
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from spark_jobs.readers.decoder import BAD, FILE
+from spark_jobs.readers.decoder import BAD, FILE, READING
 from spark_jobs.readers.raw_line import with_raw_lines
 from spark_jobs.runtime import storage
 from spark_jobs.runtime.event_slices import touched_hours, within
-from spark_jobs.runtime.lake import Lake, Write, together
+from spark_jobs.runtime.lake import Lake, together
 from spark_jobs.runtime.ledger import Books, write_batch
 from spark_jobs.runtime.run import Run
+from spark_jobs.runtime.small_tables import Write
 from spark_jobs.transforms import readings as R
+
+BROADCAST_UP_TO_KEYS = 200_000
 
 
 @dataclass(frozen=True)
@@ -47,57 +51,75 @@ class Batch:
 
 def take(lake: Lake, run: Run, batch: Batch, lines: DataFrame) -> Books:
     """Judge, deduplicate and write the lines; the ledger's line comes last."""
-    lines = lines.withColumn("held", F.lit(None).cast("string")).persist(StorageLevel.MEMORY_AND_DISK)
-    judged, tally = _judged(lake, batch, lines)
+    lines = lines.withColumns({"held": F.lit(None).cast("string"), "key": _key()}).persist(StorageLevel.MEMORY_AND_DISK)
+    files = lines.filter(F.col("kind") == FILE).select("source", "arrived_at", "lines", "blank", "sha256", "bytes", "hours").collect()
+    hours = touched_hours(lines) if batch.replayed is not None else sorted({hour for file in files for hour in file.hours})
+    judged, tally = _judged(lake, batch, lines, hours)
     refused = _refused(lake, batch, judged, any(row.outcome == R.CONFLICT for row in tally))
     if batch.taken_before:
         refused = refused.persist(StorageLevel.MEMORY_AND_DISK)
-        tally = [row for row in tally if not _is_refused(row)] + _tally(refused)
-    books = _books(lake, batch, tally)
-    _write(lake, run, batch, judged, refused, tally)
+        tally = [row for row in tally if not _is_refused(row)] + _tally(lake, refused)
+    books = _books(lake, batch, files, tally)
+    _write(lake, run, batch, judged, refused, tally, files)
     write_batch(lake, run, batch.id, books, batch.write)
     storage.delete(_displaced_place(lake, batch))
-    for frame in (lines, judged, refused):
-        frame.unpersist()
+    lake.spark.catalog.clearCache()
     return books
+
+
+def _key() -> Column:
+    """A number in place of a reading's key: where two are equal the keys may be, where they differ the keys do."""
+    return F.when(F.col("sensor_id").isNotNull(), F.xxhash64(*R.KEY))
 
 
 # What becomes of each line
 
 
-def _judged(lake: Lake, batch: Batch, lines: DataFrame) -> tuple[DataFrame, list[Row]]:
+def _judged(lake: Lake, batch: Batch, lines: DataFrame, hours: list[int]) -> tuple[DataFrame, list[Row]]:
     """Every line of the batch with its outcome, the rows of the lake whose outcome it changes, and how many of each there are."""
-    hours = touched_hours(lines)
     place = _displaced_place(lake, batch)
     if not storage.exists(f"{place}/_SUCCESS"):
         judged = _with_outcome(lake, batch, lines, _held_readings(lake, batch, hours))
-        tally = _tally(judged)
+        tally = _tally(lake, judged)
         if not any(row.held == "readings" for row in tally):
             return judged, tally
         displaced = judged.filter("held = 'readings'").select(*R.LINE, "held")
         keys = displaced.select(*R.KEY).distinct()
         taken_along = (_held_lines(lake, table, hours).join(keys, [*R.KEY], "left_semi") for table in ("duplicates", "quarantine"))
         _union(displaced, *taken_along).write.mode("overwrite").parquet(place)
-        judged.unpersist()
     saved = lake.spark.read.parquet(place)
     others = _held_readings(lake, batch, hours).join(saved.select(*R.KEY).distinct(), [*R.KEY], "left_anti")
     judged = _with_outcome(lake, batch, lines, _union(others, saved))
-    return judged, _tally(judged)
+    return judged, _tally(lake, judged)
 
 
 def _with_outcome(lake: Lake, batch: Batch, lines: DataFrame, held: DataFrame) -> DataFrame:
+    """Most keys stand in one line only, and that line is new. The few that are contested are compared, line by line."""
+    held = held.withColumn("key", _key())
+    keys = lines.filter("key is not null").select("key").unionAll(held.select("key"))
+    contested = keys.groupBy("key").count().filter("count > 1").select("key").persist(StorageLevel.MEMORY_AND_DISK)
+    count = contested.count()
+    outcome = F.when(F.col("kind") == READING, R.NEW)
+    if count == 0:
+        return lines.withColumn("outcome", outcome)
+    contested = F.broadcast(contested) if count <= BROADCAST_UP_TO_KEYS else contested
+    alone = lines.join(contested, "key", "left_anti").withColumn("outcome", outcome)
+    rivals = _union(lines.join(contested, "key", "left_semi"), held.join(contested, "key", "left_semi"))
+    compared = _without_unchanged(batch, R.with_outcome(rivals)).persist(StorageLevel.MEMORY_AND_DISK)
+    return _union(alone, compared.coalesce(1) if count <= BROADCAST_UP_TO_KEYS else compared)
+
+
+def _without_unchanged(batch: Batch, compared: DataFrame) -> DataFrame:
     """Rows of the lake that stay what they are drop out, and so do lines of a changed file that were taken from it before."""
-    judged = R.with_outcome(lines.unionByName(held, allowMissingColumns=True)).withColumn("is_late", R.is_late(lake.settings))
     stays = F.col("held").isNotNull() & (
         (F.col("outcome") == R.STAYS)
         | ((F.col("held") == "duplicates") & (F.col("outcome") == R.DUPLICATE))
         | ((F.col("held") == "quarantine") & (F.col("outcome") == R.CONFLICT))
     )
-    judged = judged.filter(~stays)
     if batch.taken_before:
         was_taken = F.col("held").isNull() & (F.col("outcome") == R.DUPLICATE) & (F.col("winner.source") == F.col("source"))
-        judged = judged.filter(~F.coalesce(was_taken, F.lit(False)))
-    return judged.persist(StorageLevel.MEMORY_AND_DISK)
+        stays = stays | F.coalesce(was_taken, F.lit(False))
+    return compared.filter(~stays).drop("winner")
 
 
 def _held_readings(lake: Lake, batch: Batch, hours: list[int]) -> DataFrame:
@@ -131,22 +153,21 @@ def _refused(lake: Lake, batch: Batch, judged: DataFrame, has_conflicts: bool) -
 # The books
 
 
-def _tally(judged: DataFrame) -> list[Row]:
-    groups = judged.groupBy("kind", "held", "outcome", "store_id", "is_late", "reasons")
-    return groups.agg(F.count("*").alias("rows"), F.sum("lines").alias("lines"), F.sum("blank").alias("blank")).collect()
+def _tally(lake: Lake, judged: DataFrame) -> list[Row]:
+    """How many rows of each kind there are, by all that the books ask about."""
+    lines = judged.filter(~F.col("kind").eqNullSafe(FILE))
+    groups = lines.groupBy("kind", "held", "outcome", "store_id", R.is_late(lake.settings).alias("is_late"), "reasons")
+    return groups.agg(F.count("*").alias("rows")).collect()
 
 
 def _is_refused(row: Row) -> bool:
     return bool(row.kind == BAD or row.outcome == R.CONFLICT)
 
 
-def _books(lake: Lake, batch: Batch, tally: list[Row]) -> Books:
+def _books(lake: Lake, batch: Batch, files: list[Row], tally: list[Row]) -> Books:
     books = Books(files=batch.files, until=batch.seq)
+    books.lines_read, books.blank = sum(file.lines for file in files), sum(file.blank for file in files)
     for row in tally:
-        if row.kind == FILE:
-            books.lines_read += row.lines
-            books.blank += row.blank
-            continue
         if row.held is not None:  # what a table held until now leaves it
             _count(books, row, {"readings": R.NEW, "duplicates": R.DUPLICATE, "quarantine": R.CONFLICT}[row.held], -row.rows)
         _count(books, row, row.outcome, row.rows)
@@ -155,9 +176,9 @@ def _books(lake: Lake, batch: Batch, tally: list[Row]) -> Books:
             books.count("quarantined", row.store_id, -row["count"])
             books.reasons.subtract(dict.fromkeys(row.reasons, row["count"]))
     if batch.taken_before:
-        was_blank = lake.read("raw_files").filter(F.col("source").isin(batch.taken_before) & (F.col("batch") != batch.id))
-        blank = was_blank.groupBy("source").agg(F.max_by("blank", "seq").alias("blank")).agg(F.sum("blank")).collect()[0][0]
-        books.blank = max(0, books.blank - (blank or 0))
+        known = lake.rows("raw_files", ["source", "blank", "seq", "batch"], [("source", "in", batch.taken_before)])
+        before = sorted((row for row in known if row["batch"] != batch.id), key=lambda row: row["seq"])
+        books.blank = max(0, books.blank - sum({row["source"]: row["blank"] for row in before}.values()))
         books.lines_read = books.readings_new + books.duplicates + books.quarantined + books.blank
     return books
 
@@ -176,12 +197,12 @@ def _count(books: Books, row: Row, outcome: str | None, rows: int) -> None:
 # The writes
 
 
-def _write(lake: Lake, run: Run, batch: Batch, judged: DataFrame, refused: DataFrame, tally: list[Row]) -> None:
+def _write(lake: Lake, run: Run, batch: Batch, judged: DataFrame, refused: DataFrame, tally: list[Row], files: list[Row]) -> None:
     """Only what there is to write is written: most batches replace nothing, many refuse nothing."""
-    there = {(row.held, row.outcome) for row in tally} | {("kind", row.kind) for row in tally}
+    there = {(row.held, row.outcome) for row in tally}
     judged = judged.withColumn("batch", F.lit(batch.id)).withColumn("run_id", F.lit(run.run_id))
     fresh = R.with_measures(judged.filter(F.col("outcome") == R.NEW), lake.settings)
-    steps = []
+    steps = [lambda: lake.add_rows("raw_files", _taken_files(run, batch, files), batch.write)] if files else []
     if (None, R.NEW) in there:
         steps.append(lambda: lake.append("readings", fresh.sortWithinPartitions("event_date", "event_ts"), batch.write))
     if any(outcome == R.DUPLICATE for _, outcome in there):
@@ -191,16 +212,30 @@ def _write(lake: Lake, run: Run, batch: Batch, judged: DataFrame, refused: DataF
         rows = refused.withColumn("batch", F.lit(batch.id)).withColumn("run_id", F.lit(run.run_id))
         rows = rows.withColumn("replayed_at", F.lit(None).cast("timestamp"))
         steps.append(lambda: lake.append("quarantine", rows, batch.write))
-    if ("kind", FILE) in there:
-        files = judged.filter(F.col("kind") == FILE).groupBy("source", "arrived_at", "batch", "run_id")
-        sums = files.agg(*(F.sum(name).alias(name) for name in ("lines", "blank", "bytes")), F.max("sha256").alias("sha256"))
-        taken = sums.withColumns({"is_change": F.col("source").isin(batch.taken_before), "seq": F.lit(batch.seq).cast("bigint")})
-        steps.append(lambda: lake.append("raw_files", taken, batch.write))
     together(*steps)
     _write_displaced(lake, batch, judged, there)
     if batch.replayed is not None:
         out = batch.replayed.withColumn("replayed_at", F.lit(datetime.now(UTC))).withColumn("change", F.lit("update"))
         lake.upsert("quarantine", out, batch.write.named("replayed"))
+
+
+def _taken_files(run: Run, batch: Batch, slices: list[Row]) -> list[dict[str, Any]]:
+    """One row for each file; a large one was read in slices, and the first of them knows its size and checksum."""
+    taken: dict[str, dict[str, Any]] = {}
+    for part in slices:
+        names = {
+            "source": part.source,
+            "arrived_at": part.arrived_at.replace(tzinfo=UTC),
+            "batch": batch.id,
+            "run_id": run.run_id,
+            "seq": batch.seq,
+        }
+        file = taken.setdefault(part.source, {**names, "is_change": part.source in batch.taken_before, "lines": 0, "blank": 0})
+        file["lines"] += part.lines
+        file["blank"] += part.blank
+        if part.sha256 is not None:
+            file.update(sha256=part.sha256, bytes=part.bytes)
+    return list(taken.values())
 
 
 def _write_displaced(lake: Lake, batch: Batch, judged: DataFrame, there: set[tuple[str | None, str | None]]) -> None:

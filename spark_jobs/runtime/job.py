@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import update_wrapper
 
 from include.settings import SettingError, Settings
@@ -15,7 +15,6 @@ from spark_jobs.runtime.errors import Held, Stop
 from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.lease import lease
 from spark_jobs.runtime.run import Run
-from spark_jobs.runtime.session import session
 
 FAILED, HELD = 1, 3
 Work = Callable[[Run, Lake], None]
@@ -49,12 +48,8 @@ def job(work: Work) -> Job:
 @contextmanager
 def opened(settings: Settings, holder: str) -> Iterator[Lake]:
     """The lake, with a lease on it for as long as it is open."""
-    with lease(settings, holder) as mine:
-        spark = session("coldstore")
-        try:
-            yield Lake(spark, settings, mine.still_mine)
-        finally:
-            spark.stop()
+    with lease(settings, holder) as mine, closing(Lake(None, settings, mine.still_mine)) as lake:
+        yield lake
 
 
 def program(work: Callable[[], None]) -> int:

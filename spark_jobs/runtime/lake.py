@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import deltalake
+import pyarrow as pa
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from include.settings import Settings
 from include.tables import TABLES, Table
-from spark_jobs.runtime import storage
+from spark_jobs.runtime import small_tables, storage
+from spark_jobs.runtime.session import session
+from spark_jobs.runtime.small_tables import Condition, Row, Write
 
 LARGE_FROM_ROWS = 200_000
 
 
-@dataclass(frozen=True)
-class Write:
-    """Names a write, so that a second attempt at the same one is passed over by Delta.
-
-    A table takes one write per name and number: a second, different one needs a name of its own.
-    """
-
-    app: str
-    number: int
-
-    def named(self, step: str) -> Write:
-        return Write(f"{self.app}/{step}", self.number)
-
-
 class Lake:
-    def __init__(self, spark: SparkSession, settings: Settings, still_mine: Callable[[], None] = lambda: None) -> None:
-        self.spark, self.settings, self.still_mine = spark, settings, still_mine
+    def __init__(self, spark: SparkSession | None, settings: Settings, still_mine: Callable[[], None] = lambda: None) -> None:
+        self.settings, self.still_mine = settings, still_mine
+        self._spark = spark
         self._frames: dict[str, DataFrame] = {}
+
+    @property
+    def spark(self) -> SparkSession:
+        """Started when it is first asked for: a job that handles small tables only does without."""
+        if self._spark is None:
+            self._spark = session("coldstore")
+        return self._spark
+
+    def close(self) -> None:
+        if self._spark is not None:
+            self._spark.stop()
 
     def place(self, *parts: str) -> str:
         return "/".join((self.settings.lake, *parts))
@@ -78,7 +79,8 @@ class Lake:
                 self._create(table)
 
     def _create(self, table: Table) -> None:
-        """By delta-rs, in milliseconds where Spark takes more than a second each; from then on only Spark writes the table."""
+        """By delta-rs, in milliseconds where Spark takes more than a second each."""
+        assert self.spark  # parses the schema
         self.still_mine()
         properties = {"delta.enableDeletionVectors": "false", "delta.checkpointInterval": "20"}  # every reader can read it
         if table.skipping_on:
@@ -129,11 +131,25 @@ class Lake:
         self.spark.conf.set("spark.databricks.delta.write.txnAppId", write.app)
         self.spark.conf.set("spark.databricks.delta.write.txnVersion", str(write.number))
 
-    def rows(self, table: str, *records: dict[str, Any]) -> DataFrame:
-        """A small frame in a table's columns; what a record leaves out is null."""
-        names = TABLES[table].names
-        data = [tuple(record.get(name) for name in names) for record in records]
-        return self.spark.createDataFrame(data, TABLES[table].schema)
+    # Small tables: rows are plain dictionaries, and what one leaves out is null
+
+    def rows(self, table: str, columns: Sequence[str] | None = None, where: Sequence[Condition] = ()) -> list[Row]:
+        return small_tables.rows(self.path(table), columns, where)
+
+    def add_rows(self, table: str, rows: Sequence[Row], write: Write) -> None:
+        self.still_mine()
+        small_tables.append(self.path(table), rows, write)
+
+    def replace_rows(self, table: str, rows: Sequence[Row], write: Write) -> None:
+        self.still_mine()
+        small_tables.replace(self.path(table), rows, write)
+
+    def frame(self, schema: str, rows: Sequence[tuple[Any, ...]]) -> DataFrame:
+        """A small frame that the optimiser can look into: it plans with its size, and drops what an empty one leaves without effect."""
+        kinds = cast(StructType, StructType.fromDDL(schema))
+        fields = to_arrow_schema(kinds)
+        columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(fields)]
+        return self.spark.createDataFrame(pa.Table.from_arrays(columns, schema=fields), kinds)
 
 
 def together(*calls: Callable[[], None]) -> None:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from pyspark.sql import functions as F
-
 from include.settings import utc
-from spark_jobs.runtime.lake import Lake, Write
+from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.run import Run
+from spark_jobs.runtime.small_tables import Row, Write
 
 COUNTS = ("readings_new", "duplicates", "quarantined", "late_rows")
 
@@ -69,16 +68,16 @@ def write_batch(lake: Lake, run: Run, batch: str, books: Books, write: Write) ->
         "run_id": run.run_id,
         "files": books.files,
         "reasons": dict(books.reasons),
-        "stores": [tuple(store.values()) for store in books.by_store()],
+        "stores": books.by_store(),
         "written_at": datetime.now(UTC),
     }
-    lake.append("batches", lake.rows("batches", record), write)
+    lake.add_rows("batches", [record], write)
 
 
 def batches_after(lake: Lake, seq: int) -> dict[str, Books]:
     """The batches in the ledger that no run has booked yet, by their id."""
-    rows = lake.read("batches").filter(F.col("seq") > seq).orderBy("seq").collect()
-    return {row.batch: _books(row) for row in rows}
+    rows = lake.rows("batches", where=[("seq", ">", seq)])
+    return {row["batch"]: _books(row) for row in sorted(rows, key=lambda row: row["seq"])}
 
 
 def unbooked(lake: Lake, run: Run) -> Books:
@@ -104,14 +103,13 @@ def book(lake: Lake, run: Run, books: Books, status: str, versions: dict[str, in
         "note": note,
     }
     if books.stores:
-        stores = lake.rows("run_stores", *({"run_id": run.run_id, **store} for store in books.by_store()))
-        lake.append("run_stores", stores, run.write("run_stores"))
-    lake.append("runs", lake.rows("runs", record), run.write("runs"))
+        lake.add_rows("run_stores", [{"run_id": run.run_id, **store} for store in books.by_store()], run.write("run_stores"))
+    lake.add_rows("runs", [record], run.write("runs"))
 
 
-def _books(row: Any) -> Books:
-    books = Books(row.files, row.lines_read, row.blank, reasons=Counter(row.reasons), until=row.seq)
-    for store in row.stores:
+def _books(row: Row) -> Books:
+    books = Books(row["files"], row["lines_read"], row["blank"], reasons=Counter(dict(row["reasons"])), until=row["seq"])
+    for store in row["stores"]:
         for name in COUNTS:
-            books.count(name, store.store_id, store[name])
+            books.count(name, store["store_id"], store[name])
     return books

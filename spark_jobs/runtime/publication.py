@@ -28,7 +28,13 @@ def publish(lake: Lake, run: Run, note: str = "") -> None:
 
 
 def _move(lake: Lake, run: Run, table: str) -> None:
-    staged, write = staging.staged(lake, run, table), run.write("publish")
+    write = run.write("publish")
+    if not staging.is_staged(lake, run, table):
+        return
+    if TABLES[table].is_small:
+        lake.replace_rows(table, staging.staged_rows(lake, run, table), write)
+        return
+    staged = staging.staged(lake, run, table)
     time = TIMES.get(table)
     bounds = staged.agg(F.count("*").alias("rows"), *([F.min(time).alias("first"), F.max(time).alias("last")] if time else [])).collect()[0]
     if bounds["rows"] == 0:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-
 from include.settings import Settings
 from spark_jobs.runtime import storage
 from spark_jobs.runtime.errors import Stop
@@ -106,20 +104,18 @@ class BrokenReference(Stop):
 
 @dataclass(frozen=True)
 class Reference:
-    """All reference files as frames; an absent file is an empty one."""
+    """All reference files; an absent file is an empty one."""
 
     rows: dict[str, Rows]
-    spark: SparkSession
 
-    def frame(self, name: str) -> DataFrame:
+    def schema_and_rows(self, name: str) -> tuple[str, list[tuple[Any, ...]]]:
         fields = next(file.fields for file in FILES if file.name == name)
         schema = ", ".join(f"`{field.name}` {field.type}" for field in fields)
-        data = [tuple(row[field.name] for field in fields) for row in self.rows[name]]
-        return self.spark.createDataFrame(data, schema)
+        return schema, [tuple(row[field.name] for field in fields) for row in self.rows[name]]
 
 
-def load(spark: SparkSession, settings: Settings) -> Reference:
-    return Reference(check(settings), spark)
+def load(settings: Settings) -> Reference:
+    return Reference(check(settings))
 
 
 def check(settings: Settings) -> dict[str, Rows]:

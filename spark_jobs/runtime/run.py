@@ -9,12 +9,11 @@ import json
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
-from pyspark.sql import functions as F
-
 from include.settings import Clock, Settings, iso, utc
 from spark_jobs.runtime import storage
 from spark_jobs.runtime.errors import Held, Stop
-from spark_jobs.runtime.lake import Lake, Write
+from spark_jobs.runtime.lake import Lake
+from spark_jobs.runtime.small_tables import Write
 
 
 @dataclass(frozen=True)
@@ -54,23 +53,16 @@ class History:
 
 
 def history(lake: Lake, number: int = 0, run_id: str = "") -> History:
-    is_published = F.col("status") == "published"
-    row = (
-        lake.read("runs")
-        .agg(
-            F.coalesce(F.max("number"), F.lit(0)).alias("last_number"),
-            F.coalesce(F.max("booked_until"), F.lit(0)).alias("booked_until"),
-            F.max_by(F.struct("number", "as_of", "versions"), F.when(is_published, F.col("number"))).alias("published"),
-            F.coalesce(F.max(F.col("number") == number), F.lit(False)).alias("has_ended"),
-            F.coalesce(F.max(F.col("run_id") == run_id), F.lit(False)).alias("is_used"),
-            F.coalesce(F.max(is_published), F.lit(False)).alias("was_published"),
-        )
-        .collect()[0]
+    rows = lake.rows("runs", ["number", "booked_until", "run_id", "as_of", "versions", "status"])
+    last = max((row for row in rows if row["status"] == "published"), key=lambda row: row["number"], default=None)
+    published = Published(last["number"], iso(last["as_of"]), dict(last["versions"])) if last else None
+    return History(
+        max((row["number"] for row in rows), default=0),
+        max((row["booked_until"] for row in rows), default=0),
+        published,
+        has_ended=any(row["number"] == number for row in rows),
+        is_used=any(row["run_id"] == run_id for row in rows),
     )
-    published = (
-        Published(row.published.number, iso(row.published.as_of.replace(tzinfo=UTC)), row.published.versions) if row.was_published else None
-    )
-    return History(row.last_number, row.booked_until, published, row.has_ended, row.is_used)
 
 
 def under_way(lake: Lake) -> Run | None:
@@ -99,9 +91,9 @@ def continued(lake: Lake) -> Run | None:
             f"run {lake.settings.run_id} is not the one under way ({run.run_id if run else 'none'}): a later one has taken its place. "
             "Nothing was changed. Trigger a new run; it takes whatever is still to be done."
         )
-    ended = lake.read("runs").filter(F.col("number") == run.number).select("status", "note").collect()
-    if ended and ended[0].status == "held":
-        raise Held(f"run {run.run_id} is held: {ended[0].note}")
+    ended = lake.rows("runs", ["status", "note"], [("number", "=", run.number)])
+    if ended and ended[0]["status"] == "held":
+        raise Held(f"run {run.run_id} is held: {ended[0]['note']}")
     return None if ended else run
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from include.tables import TABLES
-from spark_jobs.runtime import storage
+from spark_jobs.runtime import small_tables, storage
 from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.run import Run
+from spark_jobs.runtime.small_tables import Row
 
 
 def place(lake: Lake, run: Run, name: str = "") -> str:
@@ -35,6 +39,21 @@ def staged(lake: Lake, run: Run, table: str) -> DataFrame:
     return lake.spark.read.schema(f"{TABLES[table].schema}, change string").parquet(place(lake, run, table))
 
 
+def is_staged(lake: Lake, run: Run, table: str) -> bool:
+    return storage.exists(place(lake, run, table))
+
+
+def stage_rows(lake: Lake, run: Run, table: str, rows: list[Row]) -> None:
+    """A small table, whole."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist(rows, schema=small_tables.schema_of(DeltaTable(lake.path(table)))), sink)
+    storage.write_bytes(place(lake, run, table), sink.getvalue().to_pybytes())
+
+
+def staged_rows(lake: Lake, run: Run, table: str) -> list[Row]:
+    return list(pq.read_table(pa.BufferReader(storage.read_bytes(place(lake, run, table)))).to_pylist())
+
+
 def difference(table: str, fresh: DataFrame, published: DataFrame, content: list[str], deletes: bool = True) -> DataFrame:
     """Rows of `fresh` that are new or say something else than the published ones (with the old `revision`, if the table has one),
     and published ones that are no longer there."""
@@ -43,7 +62,7 @@ def difference(table: str, fresh: DataFrame, published: DataFrame, content: list
     old_revision = [F.col("revision").alias("old_revision")] if "revision" in published.columns else []
     was_final = [F.col("is_final").alias("was_final")] if "is_final" in published.columns else []
     before = published.select(*key, F.struct(*rest).alias("before"), F.lit(True).alias("is_published"), *old_revision, *was_final)
-    after = fresh.withColumn("after", F.struct(*rest)).withColumn("is_fresh", F.lit(True))
+    after = fresh.withColumns({"after": F.struct(*rest), "is_fresh": F.lit(True)})
     both = after.join(before, key, "full" if deletes else "left")
     changed = both.filter(~F.col("after").eqNullSafe(F.col("before")))
     return changed.withColumn(

@@ -41,13 +41,21 @@ def read_text(place: str) -> str | None:
         return None
 
 
+def read_bytes(place: str) -> bytes:
+    return _local(place).read_bytes()
+
+
 def write_text(place: str, text: str) -> None:
+    write_bytes(place, text.encode("utf-8"))
+
+
+def write_bytes(place: str, content: bytes) -> None:
     """The whole file or nothing: a reader never sees half of it."""
     path = _local(place)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     os.replace(name, path)

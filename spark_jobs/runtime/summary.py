@@ -6,10 +6,9 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
-import deltalake
-from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
-
 from include.settings import Settings, iso
+from spark_jobs.runtime import small_tables
+from spark_jobs.runtime.small_tables import Row
 
 MOST = 8  # rows of a list that people read before they stop
 
@@ -106,12 +105,5 @@ def _time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _rows(settings: Settings, table: str, columns: list[str] | None) -> list[dict[str, Any]]:
-    place = f"{settings.lake}/tables/{table}"
-    try:
-        found = deltalake.DeltaTable(place)
-    except deltalake.exceptions.TableNotFoundError:
-        return []
-    # With delta-rs's own file system, threads of Arrow may still call Python when the process ends, and abort it.
-    plain = SubTreeFileSystem(place, LocalFileSystem())
-    return list(found.to_pyarrow_table(columns=columns, filesystem=plain).to_pylist())
+def _rows(settings: Settings, table: str, columns: list[str] | None) -> list[Row]:
+    return small_tables.rows(f"{settings.lake}/tables/{table}", columns)

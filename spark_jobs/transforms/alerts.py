@@ -29,7 +29,7 @@ def is_notable(rules: tuple[Rule, ...]) -> Column:
 def episodes(rule: Rule, neighbours: DataFrame, outages: DataFrame) -> DataFrame:
     """What the rule finds, before it becomes an alert."""
     found = from_outages(outages) if isinstance(rule.when, Outage) else from_drops(neighbours, rule.when)
-    return found.withColumn("rule", F.lit(rule.name)).withColumn("severity", F.lit(rule.severity))
+    return found.withColumns({"rule": F.lit(rule.name), "severity": F.lit(rule.severity)})
 
 
 def from_outages(outages: DataFrame) -> DataFrame:
@@ -63,13 +63,14 @@ def is_drop(drop: Drop) -> Column:
 
 
 def build(found: DataFrame, limits: DataFrame, suppressions: DataFrame) -> DataFrame:
-    return (
-        found.withColumn("alert_id", alert_id())
-        .withColumn("status", F.when(F.col("ended_at").isNull(), "open").otherwise("resolved"))
-        .withColumn("superseded_by", F.lit(None).cast("string"))
-        .transform(with_limits, limits)
-        .transform(with_suppression, suppressions)
+    named = found.withColumns(
+        {
+            "alert_id": alert_id(),
+            "status": F.when(F.col("ended_at").isNull(), "open").otherwise("resolved"),
+            "superseded_by": F.lit(None).cast("string"),
+        }
     )
+    return named.transform(with_limits, limits).transform(with_suppression, suppressions)
 
 
 def alert_id() -> Column:
@@ -87,13 +88,9 @@ def with_limits(alerts: DataFrame, limits: DataFrame) -> DataFrame:
         "spans",
         lambda span: (span["valid_from"].isNull() | (span["valid_from"] <= at)) & (span["valid_to"].isNull() | (at < span["valid_to"])),
     )
-    return (
-        alerts.join(F.broadcast(spans), "store_id", "left")
-        .withColumn("in_force", F.try_element_at(in_force, F.lit(-1)))
-        .withColumn("limit_low_c", F.rint(F.col("in_force.low_c") * 1000) / 1000)
-        .withColumn("limit_high_c", F.rint(F.col("in_force.high_c") * 1000) / 1000)
-        .drop("spans", "in_force")
-    )
+    shown = {f"limit_{side}_c": F.rint(F.col(f"in_force.{side}_c") * 1000) / 1000 for side in ("low", "high")}
+    with_spans = alerts.join(F.broadcast(spans), "store_id", "left").withColumn("in_force", F.try_element_at(in_force, F.lit(-1)))
+    return with_spans.withColumns(shown).drop("spans", "in_force")
 
 
 def with_suppression(alerts: DataFrame, suppressions: DataFrame) -> DataFrame:
@@ -139,9 +136,13 @@ def retracted(gone: DataFrame, current: DataFrame, as_of: Column) -> DataFrame:
         gone.join(successors, same & overlap, "left")
         .withColumn("place", F.row_number().over(first))
         .filter("place = 1")
-        .withColumn("superseded_by", F.col("new_id"))
-        .withColumn("status", F.lit("retracted"))
-        .withColumn("ended_at", F.coalesce("ended_at", F.greatest("started_at", as_of)))  # open exactly while it has no end
+        .withColumns(
+            {
+                "superseded_by": F.col("new_id"),
+                "status": F.lit("retracted"),
+                "ended_at": F.coalesce("ended_at", F.greatest("started_at", as_of)),  # open exactly while it has no end
+            }
+        )
         .select("alert_id", *CONTENT)
     )
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from datetime import datetime, timedelta
+
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from include.settings import Clock
+from spark_jobs.transforms.sensor_stores import Stays
 
 
 def plus_seconds(moment: Column, seconds: Column | int) -> Column:
@@ -17,12 +20,10 @@ def minute_of(moment: Column) -> Column:
     return F.timestamp_micros(micros - F.pmod(micros, F.lit(60_000_000)))
 
 
-def frontiers(sensor_stores: DataFrame, clock: Clock) -> DataFrame:
-    """Per store: its first reading, and `final_until`: windows that end there or before are final."""
-    settings = clock.settings
-    watermark = plus_seconds(F.max("last_seen_at"), -settings.watermark_delay_s)
-    frontier = F.greatest(watermark, F.lit(clock.idle_frontier))
-    return sensor_stores.groupBy("store_id").agg(
-        F.min("first_seen_at").alias("first_seen_at"),
-        plus_seconds(frontier, -settings.allowed_lateness_s).alias("final_until"),
-    )
+def final_until(stays: Stays, clock: Clock) -> dict[str, datetime]:
+    """Per store: windows that end then or before are final."""
+    delay, lateness = (timedelta(seconds=seconds) for seconds in (clock.settings.watermark_delay_s, clock.settings.allowed_lateness_s))
+    last: dict[str, datetime] = {}
+    for (_, store_id), stay in stays.items():
+        last[store_id] = max(last.get(store_id, stay.last_seen_at), stay.last_seen_at)
+    return {store_id: max(seen - delay, clock.idle_frontier) - lateness for store_id, seen in last.items()}

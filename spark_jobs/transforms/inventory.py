@@ -1,41 +1,66 @@
-"""Who is expected: the sensors of the inventory, and those it does not know from their first reading on."""
+"""Who is expected: the sensors of the inventory, and those it does not know from their first reading on.
+
+One row per sensor is little: it is worked out on the driver, in plain Python.
+"""
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from include.settings import Settings
+from spark_jobs.transforms.sensor_stores import Stays
 
 DUE_EVERY_S = 60  # only sensors due at least once a minute are waited for
 
 
-def with_defaults(sensors: DataFrame, settings: Settings) -> DataFrame:
-    """The inventory with its empty cells filled, and whether a sensor is due at least once a minute."""
-    return (
-        sensors.withColumn("silent_after_s", F.coalesce("silent_after_s", F.lit(settings.silent_after_s).cast("bigint")))
-        .withColumn("expected_every_s", F.coalesce("expected_every_s", F.lit(settings.expected_every_s).cast("bigint")))
-        .withColumn("is_due", F.col("expected_every_s") <= DUE_EVERY_S)
-    )
+@dataclass(frozen=True)
+class Known:
+    """A sensor of the inventory, its empty cells filled."""
+
+    sensor_id: str
+    store_id: str
+    active_from: datetime | None
+    retired_at: datetime | None
+    silent_after_s: int
+    is_due: bool
 
 
-def expectations(inventory: DataFrame, sensor_stores: DataFrame, settings: Settings) -> DataFrame:
-    """store_id, sensor_id, expected_from, expected_to (null: open), is_known: from when to when a store waits for a sensor."""
-    known = inventory.filter("is_due").select(
-        "store_id",
-        "sensor_id",
-        F.col("active_from").alias("expected_from"),
-        F.col("retired_at").alias("expected_to"),
-        F.lit(True).alias("is_known"),
-    )
-    strangers = sensor_stores.join(F.broadcast(inventory.select("sensor_id")), "sensor_id", "left_anti")
-    if settings.expected_every_s > DUE_EVERY_S:
-        strangers = strangers.limit(0)
-    unknown = strangers.select(
-        "store_id",
-        "sensor_id",
-        F.col("first_seen_at").alias("expected_from"),
-        F.lit(None).cast("timestamp").alias("expected_to"),
-        F.lit(False).alias("is_known"),
-    )
-    return known.unionByName(unknown).filter("expected_to is null or expected_from is null or expected_from < expected_to")
+Inventory = Mapping[str, Known]
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """From when to when a store waits for a sensor; None is open."""
+
+    store_id: str
+    sensor_id: str
+    since: datetime | None
+    until: datetime | None
+
+
+def known_sensors(rows: Iterable[Mapping[str, Any]], settings: Settings) -> Inventory:
+    return {
+        row["sensor_id"]: Known(
+            row["sensor_id"],
+            row["store_id"],
+            row["active_from"],
+            row["retired_at"],
+            row["silent_after_s"] or settings.silent_after_s,
+            (row["expected_every_s"] or settings.expected_every_s) <= DUE_EVERY_S,
+        )
+        for row in rows
+    }
+
+
+def expectations(inventory: Inventory, stays: Stays, settings: Settings) -> list[Expectation]:
+    known = [
+        Expectation(sensor.store_id, sensor.sensor_id, sensor.active_from, sensor.retired_at)
+        for sensor in inventory.values()
+        if sensor.is_due
+    ]
+    strangers = stays.items() if settings.expected_every_s <= DUE_EVERY_S else ()
+    unknown = [Expectation(store, sensor, stay.first_seen_at, None) for (sensor, store), stay in strangers if sensor not in inventory]
+    return [each for each in known + unknown if each.since is None or each.until is None or each.since < each.until]

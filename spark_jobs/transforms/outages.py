@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.tables import EVIDENCE_READING
+from spark_jobs.transforms.heartbeats import Sensor
 
 
 def with_neighbours(readings: DataFrame, *partition: str) -> DataFrame:
     """Each reading with the sensor's previous and next one; one sort serves every rule that looks at neighbours."""
     in_order = Window.partitionBy(*partition).orderBy("event_ts")
     reading = F.struct("event_ts", "temperature_c", "door_open", "battery_pct")
-    return (
-        readings.withColumn("reading", reading)
-        .withColumn("previous", F.lag("reading").over(in_order))
-        .withColumn("next", F.lead("reading").over(in_order))
-    )
+    neighbours = {"previous": F.lag("reading").over(in_order), "next": F.lead("reading").over(in_order)}
+    return readings.withColumn("reading", reading).withColumns(neighbours)
 
 
 def is_followed_by_silence() -> Column:
@@ -42,20 +43,20 @@ def between_readings(neighbours: DataFrame) -> DataFrame:
     )
 
 
-def last_silences(sensors: DataFrame) -> DataFrame:
-    """Silences that nothing has ended yet, but for a retired sensor's: that one ended when it retired."""
-    first = F.struct(
-        F.col("last_seen_at").alias("event_ts"),
-        F.col("last_temperature_c").alias("temperature_c"),
-        F.col("last_door_open").alias("door_open"),
-        F.col("last_battery_pct").alias("battery_pct"),
-    )
-    return sensors.filter("is_silent").select(
-        "sensor_id",
-        "store_id",
-        F.col("last_seen_at").alias("started_at"),
-        F.when(F.col("is_retired"), F.col("retired_at")).alias("ended_at"),
-        F.col("last_store_id").alias("reading_store_id"),
-        first.alias("first"),
-        F.lit(None).cast(EVIDENCE_READING).alias("last"),
-    )
+LAST_SILENCES = f"""sensor_id string, store_id string, started_at timestamp, ended_at timestamp, reading_store_id string,
+    first {EVIDENCE_READING}, last {EVIDENCE_READING}"""
+
+
+def last_silences(sensors: Iterable[Sensor]) -> list[tuple[Any, ...]]:
+    """The rows of a frame of LAST_SILENCES: those that no reading has ended yet."""
+    rows = []
+    for sensor in sensors:
+        if sensor.is_silent and (words := sensor.words):
+            first = {
+                "event_ts": words.last_seen_at,
+                "temperature_c": words.temperature_c,
+                "door_open": words.door_open,
+                "battery_pct": words.battery_pct,
+            }
+            rows.append((sensor.sensor_id, sensor.store_id, words.last_seen_at, sensor.silence_ended_at, words.store_id, first, None))
+    return rows

@@ -20,26 +20,23 @@ def with_outcome(lines: DataFrame) -> DataFrame:
     """What becomes of each line, given all lines with its key: those just read and those `held` by a table already.
 
     `outcome` compares a line with the winner. A winner that was not in readings before is `new`, or `replaces` the one that was.
-    Rows that are no readings pass through, spread over the partitions by their position.
     """
-    group = (F.coalesce("sensor_id", F.col("position").cast("string")), F.col("event_ts"))
-    in_order = Window.partitionBy(*group).orderBy("arrived_at", *CONTENT, "event_id", F.desc("held"), "source", "position")
-    whole = Window.partitionBy(*group)
-    return (
-        lines.withColumn("rank", F.row_number().over(in_order))
-        .withColumn("winner", F.first(F.struct(*CONTENT, "source")).over(in_order))
-        .withColumn("has_reading", F.max(F.col("held") == "readings").over(whole))
-        .withColumn("outcome", _outcome())
-        .drop("rank", "has_reading")
+    in_order = Window.partitionBy(*KEY).orderBy("arrived_at", *CONTENT, "event_id", F.desc("held"), "source", "position")
+    ranked = lines.withColumns(
+        {
+            "rank": F.row_number().over(in_order),
+            "winner": F.first(F.struct(*CONTENT, "source")).over(in_order),
+            "has_reading": F.max(F.col("held") == "readings").over(Window.partitionBy(*KEY)),
+        }
     )
+    return ranked.withColumn("outcome", _outcome()).drop("rank", "has_reading")
 
 
 def _outcome() -> Column:
     is_winner, was_reading = F.col("rank") == 1, F.col("held") == "readings"
     says_the_same = reduce(lambda left, right: left & right, (F.col(name).eqNullSafe(F.col(f"winner.{name}")) for name in CONTENT))
     return (
-        F.when(F.col("sensor_id").isNull(), None)
-        .when(is_winner & was_reading, STAYS)
+        F.when(is_winner & was_reading, STAYS)
         .when(is_winner & F.col("has_reading"), REPLACES)
         .when(is_winner, NEW)
         .when(says_the_same, DUPLICATE)
@@ -49,11 +46,13 @@ def _outcome() -> Column:
 
 def with_measures(readings: DataFrame, settings: Settings) -> DataFrame:
     """The columns of a reading that follow from the others."""
-    return (
-        readings.withColumn("temperature_c", F.col("temperature_mc") / 1000)
-        .withColumn("lateness_s", (F.unix_millis("arrived_at") - F.unix_millis("event_ts")) / 1000)
-        .withColumn("is_late", is_late(settings))
-        .withColumn("event_date", F.to_date("event_ts"))
+    return readings.withColumns(
+        {
+            "temperature_c": F.col("temperature_mc") / 1000,
+            "lateness_s": (F.unix_millis("arrived_at") - F.unix_millis("event_ts")) / 1000,
+            "is_late": is_late(settings),
+            "event_date": F.to_date("event_ts"),
+        }
     )
 
 

@@ -2,33 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-WORDS = ("last_store_id", "last_temperature_c", "last_door_open", "last_battery_pct")
+
+@dataclass(frozen=True)
+class Stay:
+    """Of a sensor in a store."""
+
+    first_seen_at: datetime
+    last_seen_at: datetime
+
+
+Stays = Mapping[tuple[str, str], Stay]  # by sensor and store
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What the readings at hand tell of a sensor in a store: first and last time, the last reading, the range of temperatures."""
+
+    sensor_id: str
+    store_id: str
+    first_seen_at: datetime
+    last_seen_at: datetime
+    temperature_c: float
+    door_open: bool | None
+    battery_pct: float | None
+    lowest_mc: int
+    highest_mc: int
 
 
 def per_sensor_and_store(readings: DataFrame) -> DataFrame:
-    """First and last time, and the last words: the last reading there."""
-    words = F.struct(
-        F.col("store_id").alias("last_store_id"),
-        F.col("temperature_c").alias("last_temperature_c"),
-        F.col("door_open").alias("last_door_open"),
-        F.col("battery_pct").alias("last_battery_pct"),
-    )
-    return readings.groupBy("sensor_id", "store_id").agg(
+    """One row for each `Heard`."""
+    words = F.max_by(F.struct("temperature_c", "door_open", "battery_pct"), "event_ts")
+    heard = readings.groupBy("sensor_id", "store_id").agg(
         F.min("event_ts").alias("first_seen_at"),
         F.max("event_ts").alias("last_seen_at"),
-        F.max_by(words, "event_ts").alias("words"),
+        words.alias("words"),
         F.min("temperature_mc").alias("lowest_mc"),
         F.max("temperature_mc").alias("highest_mc"),
     )
+    return heard.select("sensor_id", "store_id", "first_seen_at", "last_seen_at", "words.*", "lowest_mc", "highest_mc")
 
 
-def merged(published: DataFrame, recent: DataFrame) -> DataFrame:
+def merged(before: Stays, heard: Iterable[Heard]) -> dict[tuple[str, str], Stay]:
     """What was known before, widened by what is new."""
-    columns = ("sensor_id", "store_id", "first_seen_at", "last_seen_at")
-    both = published.select(*columns).unionByName(recent.select(*columns))
-    return both.groupBy("sensor_id", "store_id").agg(
-        F.min("first_seen_at").alias("first_seen_at"), F.max("last_seen_at").alias("last_seen_at")
-    )
+    stays = dict(before)
+    for each in heard:
+        key = each.sensor_id, each.store_id
+        known = stays.get(key)
+        first = each.first_seen_at if known is None else min(known.first_seen_at, each.first_seen_at)
+        last = each.last_seen_at if known is None else max(known.last_seen_at, each.last_seen_at)
+        stays[key] = Stay(first, last)
+    return stays

@@ -2,21 +2,63 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.settings import Settings
 from spark_jobs.transforms.event_time import minute_of, plus_seconds
-from spark_jobs.transforms.inventory import DUE_EVERY_S
+from spark_jobs.transforms.inventory import DUE_EVERY_S, Expectation, Inventory
 
 KEY = ["store_id", "window_start"]
+COUNTS = ("readings", "sensors_reporting", "expected_reporting", "late_rows")
+MEASURES = ("temperature_avg_c", "temperature_min_c", "temperature_max_c", "door_open_share", "last_reading_at")
+
+# What the minutes of a store need to know about it: how far it is final, whom it waits for (sensors with the same span together),
+# and from when on that is other than was published.
+STORES = (
+    "store_id string, final_until timestamp, spans array<struct<since: timestamp, until: timestamp, sensors: bigint>>, anew_from timestamp"
+)
+INVENTORY = "sensor_id string, home string, active_from timestamp, retired_at timestamp, is_due boolean"
 
 
-def build(readings: DataFrame, inventory: DataFrame, expected: DataFrame, frontiers: DataFrame, settings: Settings) -> DataFrame:
-    """All minutes of the stores whose readings are given."""
-    measured = measures_per_minute(readings, inventory, settings).transform(with_expected, expected)
-    silent = silent_minutes(measured, frontiers, settings).transform(with_expected, expected)
-    return measured.unionByName(silent, allowMissingColumns=True).transform(with_finality, frontiers)
+def stores(
+    final_until: Mapping[str, datetime], expected: Iterable[Expectation], anew_from: Mapping[str, datetime]
+) -> list[tuple[Any, ...]]:
+    """The rows of a frame of STORES."""
+    spans: dict[str, Counter[tuple[datetime | None, datetime | None]]] = {store_id: Counter() for store_id in final_until}
+    for each in expected:
+        spans.setdefault(each.store_id, Counter())[each.since, each.until] += 1
+    return [
+        (store_id, until, [{"since": since, "until": end, "sensors": count} for (since, end), count in spans[store_id].items()], anew_from.get(store_id))
+        for store_id, until in final_until.items()
+    ]  # fmt: skip
+
+
+def inventory_rows(inventory: Inventory) -> list[tuple[Any, ...]]:
+    """The rows of a frame of INVENTORY."""
+    return [(known.sensor_id, known.store_id, known.active_from, known.retired_at, known.is_due) for known in inventory.values()]
+
+
+def build(minutes: DataFrame, stores: DataFrame, settings: Settings) -> DataFrame:
+    """All minutes, given those that have been measured; published ones among them keep what they say, but for what the store's
+    expectations and frontier change in them."""
+    return (
+        minutes.join(F.broadcast(stores), "store_id")
+        .transform(with_silent_minutes, settings)
+        .transform(with_expected)
+        .withColumns(
+            {
+                "window_end": plus_seconds(F.col("window_start"), 60),
+                "window_date": F.to_date("window_start"),
+                "is_final": plus_seconds(F.col("window_start"), 60) <= F.col("final_until"),
+            }
+        )
+    )
 
 
 def measures_per_minute(readings: DataFrame, inventory: DataFrame, settings: Settings) -> DataFrame:
@@ -50,59 +92,56 @@ def measures_per_minute(readings: DataFrame, inventory: DataFrame, settings: Set
 
 def with_is_expected(per_sensor: DataFrame, inventory: DataFrame, settings: Settings) -> DataFrame:
     """Whether the store waits for the sensor in this minute; one that the inventory does not know is waited for once it has spoken."""
-    known = inventory.select("sensor_id", F.col("store_id").alias("home"), "active_from", "retired_at", "is_due")
     is_known = F.col("home").isNotNull()
     waited_for = F.col("is_due") & (F.col("home") == F.col("store_id")) & _is_active(F.col("active_from"), F.col("retired_at"))
     is_expected = F.when(is_known, waited_for).otherwise(F.lit(settings.expected_every_s <= DUE_EVERY_S))
-    return per_sensor.join(F.broadcast(known), "sensor_id", "left").withColumn("is_expected", is_expected)
+    return per_sensor.join(F.broadcast(inventory), "sensor_id", "left").withColumn("is_expected", is_expected)
 
 
-def silent_minutes(measured: DataFrame, frontiers: DataFrame, settings: Settings) -> DataFrame:
-    """The final minutes without a reading, as long as they start less than `silent_store_hours` after the last one."""
-    next_start = F.lead("window_start").over(Window.partitionBy("store_id").orderBy("window_start"))
+def with_silent_minutes(minutes: DataFrame, settings: Settings) -> DataFrame:
+    """Each minute, and the final ones without a reading that follow it, as long as they start less than `silent_store_hours`
+    after the last reading before them."""
+    in_order = Window.partitionBy("store_id").orderBy("window_start")
     last_final = plus_seconds(minute_of(F.col("final_until")), -60)
     # The last minute that starts before the limit: a minute that starts at the limit itself is not written down any more.
-    limit = plus_seconds(F.col("last_reading_at"), settings.silent_store_hours * 3600)
+    limit = plus_seconds(F.last("last_reading_at", ignorenulls=True).over(in_order), settings.silent_store_hours * 3600)
     last_heard = minute_of(F.timestamp_micros(F.unix_micros(limit) - 1))
-    gaps = (
-        measured.select(*KEY, "last_reading_at", next_start.alias("next_start"))
-        .join(F.broadcast(frontiers.select("store_id", "final_until")), "store_id")
-        .withColumn("first", plus_seconds(F.col("window_start"), 60))
-        .withColumn("last", F.least(plus_seconds(F.col("next_start"), -60), last_final, last_heard))
-        .filter("first <= last")
+    before_next = plus_seconds(F.lead("window_start").over(in_order), -60)
+    until = F.greatest(F.col("window_start"), F.least(before_next, last_final, last_heard))
+    spread = minutes.withColumn("until", until).withColumn(
+        "minute", F.explode(F.sequence("window_start", "until", F.expr("INTERVAL 1 MINUTE")))
     )
-    minutes = F.sequence("first", "last", F.expr("INTERVAL 1 MINUTE"))
-    nothing = F.lit(0).cast("bigint")
-    return gaps.select("store_id", F.explode(minutes).alias("window_start")).select(
-        *KEY, *(nothing.alias(name) for name in ("readings", "sensors_reporting", "expected_reporting", "late_rows"))
+    is_itself = F.col("minute") == F.col("window_start")
+    return spread.select(
+        "store_id",
+        F.col("minute").alias("window_start"),
+        *(F.when(is_itself, F.col(name)).otherwise(0).alias(name) for name in COUNTS),
+        *(F.when(is_itself, F.col(name)).alias(name) for name in (*MEASURES, "sensors_expected", "completeness")),
+        "final_until",
+        "spans",
+        "anew_from",
     )
 
 
-def with_expected(minutes: DataFrame, expected: DataFrame) -> DataFrame:
-    """How many sensors are due in the minute, and the share of them that reported."""
-    spans = expected.groupBy("store_id", "expected_from", "expected_to").agg(F.count("*").alias("sensors"))
-    per_store = spans.groupBy("store_id").agg(F.collect_list(F.struct("expected_from", "expected_to", "sensors")).alias("spans"))
+def with_expected(minutes: DataFrame) -> DataFrame:
+    """How many sensors are due in the minute, and the share of them that reported. Published minutes keep theirs, but where the
+    store waits for someone new."""
     due = F.aggregate(
         "spans",
         F.lit(0).cast("bigint"),
-        lambda total, span: total + F.when(_is_active(span["expected_from"], span["expected_to"]), span["sensors"]).otherwise(0),
+        lambda total, span: total + F.when(_is_active(span["since"], span["until"]), span["sensors"]).otherwise(0),
     )
+    keeps = F.col("sensors_expected").isNotNull() & ~F.coalesce(plus_seconds(F.col("window_start"), 60) > F.col("anew_from"), F.lit(False))
+    reported = F.coalesce("expected_reporting", F.rint(F.col("completeness") * F.col("sensors_expected")).cast("bigint"), F.lit(0))
     return (
-        minutes.join(F.broadcast(per_store), "store_id", "left")
-        .withColumn("sensors_expected", F.coalesce(due, F.lit(0).cast("bigint")))
-        .withColumn("completeness", F.when(F.col("sensors_expected") > 0, F.col("expected_reporting") / F.col("sensors_expected")))
-        .drop("spans", "expected_reporting")
-    )
-
-
-def with_finality(minutes: DataFrame, frontiers: DataFrame) -> DataFrame:
-    ends = plus_seconds(F.col("window_start"), 60)
-    return (
-        minutes.withColumn("window_end", ends)
-        .withColumn("window_date", F.to_date("window_start"))
-        .join(F.broadcast(frontiers.select("store_id", "final_until")), "store_id")
-        .withColumn("is_final", F.col("window_end") <= F.col("final_until"))
-        .drop("final_until")
+        minutes.withColumns({"keeps": keeps, "due": due, "reported": reported})
+        .withColumns(
+            {
+                "sensors_expected": F.when(F.col("keeps"), F.col("sensors_expected")).otherwise(F.col("due")),
+                "completeness": F.when(F.col("keeps"), F.col("completeness")).when(F.col("due") > 0, F.col("reported") / F.col("due")),
+            }
+        )
+        .drop("keeps", "due", "reported", "spans", "anew_from", "expected_reporting")
     )
 
 

@@ -93,7 +93,7 @@ def log(lake: Path, table: str, version: int) -> Path:
 
 MOMENTS: dict[str, Callable[[Path], bool]] = {
     "in the middle of ingest": lambda lake: log(lake, "readings", 1).exists() or log(lake, "quarantine", 1).exists(),
-    "in the middle of derive": lambda lake: (lake / "staging/000001/sensor_stores").exists(),
+    "in the middle of derive": lambda lake: (lake / "staging/000001/store_minutes/_SUCCESS").exists(),
     "in the middle of publish": lambda lake: any(log(lake, table, 1).exists() for table in ("heartbeats", "outages", "alerts")),
 }
 

@@ -38,8 +38,19 @@ def mutated(count: int, seed: int) -> list[bytes]:
     return lines
 
 
+TIMES = [
+    line(event_ts=f"{time}Z")
+    for time in (
+        *(f"2025-11-08T15:32:12.{'1234567890123'[:digits]}" for digits in range(14)),  # with no digit at all it is no time
+        "2024-02-29T00:00:00", "2025-02-29T00:00:00", "2000-02-29T23:59:59.999", "2025-04-31T00:00:00", "2025-12-31T23:59:59",
+        "2025-13-01T00:00:00", "2025-00-10T00:00:00", "2025-01-00T00:00:00", "2025-01-32T00:00:00", "0000-01-01T00:00:00",
+        "2025-01-01T24:00:00", "2025-01-01T00:60:00", "2025-01-01T00:00:60", "2025-01-01T00:00:0a", "2025-01-01T00:00:00.1b3",
+    )
+]  # fmt: skip
+
+
 def test_the_fast_path_says_what_the_thorough_one_says() -> None:
-    texts = [text for text, _ in (*GOOD_LINES.values(), *BAD_LINES.values())] + mutated(20_000, seed=1)
+    texts = [text for text, _ in (*GOOD_LINES.values(), *BAD_LINES.values())] + TIMES + mutated(20_000, seed=1)
     by_position = {row["position"]: row for row in rows(b"\n".join(texts) + b"\n")}
     offset = 0
     for text in texts:
