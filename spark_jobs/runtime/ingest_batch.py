@@ -79,7 +79,7 @@ def _judged(lake: Lake, batch: Batch, lines: DataFrame, hours: list[int]) -> tup
     """Every line of the batch with its outcome, the rows of the lake whose outcome it changes, and how many of each there are."""
     place = _displaced_place(lake, batch)
     if not storage.exists(f"{place}/_SUCCESS"):
-        judged = _with_outcome(lake, batch, lines, _held_readings(lake, batch, hours))
+        judged = _with_outcome(batch, lines, _held_readings(lake, batch, hours))
         tally = _tally(lake, judged)
         if not any(row.held == "readings" for row in tally):
             return judged, tally
@@ -89,11 +89,11 @@ def _judged(lake: Lake, batch: Batch, lines: DataFrame, hours: list[int]) -> tup
         _union(displaced, *taken_along).write.mode("overwrite").parquet(place)
     saved = lake.spark.read.parquet(place)
     others = _held_readings(lake, batch, hours).join(saved.select(*R.KEY).distinct(), [*R.KEY], "left_anti")
-    judged = _with_outcome(lake, batch, lines, _union(others, saved))
+    judged = _with_outcome(batch, lines, _union(others, saved))
     return judged, _tally(lake, judged)
 
 
-def _with_outcome(lake: Lake, batch: Batch, lines: DataFrame, held: DataFrame) -> DataFrame:
+def _with_outcome(batch: Batch, lines: DataFrame, held: DataFrame) -> DataFrame:
     """Most keys stand in one line only, and that line is new. The few that are contested are compared, line by line."""
     held = held.withColumn("key", _key())
     keys = lines.filter("key is not null").select("key").unionAll(held.select("key"))

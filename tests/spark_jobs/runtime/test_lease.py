@@ -64,9 +64,9 @@ def settings(tmp_path: Path, lease_s: int = 60) -> Settings:
 
 def test_a_second_writer_is_refused_and_told_who_holds_the_lake(driver: Callable[[int], subprocess.Popen[str]], tmp_path: Path) -> None:
     first = driver(60)
-    with pytest.raises(Stop, match=rf"written by the night pass \(process {first.pid} on .*its lease runs [0-9]+ s more"):
-        with lease(settings(tmp_path), "a second pass"):
-            pass
+    refusal = rf"written by the night pass \(process {first.pid} on .*its lease runs [0-9]+ s more"
+    with pytest.raises(Stop, match=refusal), lease(settings(tmp_path), "a second pass"):
+        pass
     assert asked(first) == "commits\n"
 
 
