@@ -13,11 +13,12 @@ export COLDSTORE_LAKE ?= $(CURDIR)/lake
 export PYTHONPATH := $(CURDIR)
 export UV_CACHE_DIR ?= $(LOCAL)/cache/uv
 rows ?= 10000000
+histories ?= 20
 # What a person gives on the command line reaches the shell as it is, whatever stands in it.
 export source position run by why reason
 LANDING := $(if $(COLDSTORE_LANDING),--landing "$(COLDSTORE_LANDING)")
 
-.PHONY: help setup run test check pass line accept replay sample summary up down bench lock clean
+.PHONY: help setup run test oracle check pass line accept replay sample summary up down bench lock clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
@@ -29,6 +30,9 @@ run: setup $(LOCAL)/airflow/.done ## all set-up, sample readings, one pass throu
 test: setup $(LOCAL)/airflow/.done check ## all set-up, every test
 	@$(SPARK) -m pytest tests --ignore=tests/dags
 	$(AIRFLOW) -m pytest tests/dags --confcutdir=tests/dags
+
+oracle: setup ## [histories=…]: random histories against the independent oracle, in one pass and in several
+	@COLDSTORE_HISTORIES=$(histories) $(SPARK) -m pytest tests/oracle
 
 check: setup ## ruff and mypy
 	@$(LOCAL)/spark/bin/ruff check .

@@ -13,6 +13,7 @@ from spark_jobs.runtime import ledger, staging
 from spark_jobs.runtime import run as runs
 from spark_jobs.runtime.lake import Lake, together
 from spark_jobs.runtime.run import Run
+from spark_jobs.runtime.small_tables import Row, Write
 
 # The column by which a MERGE passes over files that cannot hold a staged row.
 TIMES = {"store_minutes": "window_date", "outages": "started_at", "alerts": "started_at"}
@@ -27,12 +28,19 @@ def publish(lake: Lake, run: Run, note: str = "") -> None:
     ledger.book(lake, run, books, "published", versions, note)
 
 
+def _replace(lake: Lake, table: str, rows: list[Row], write: Write) -> None:
+    """Only where something differs: a run that changes nothing leaves no new version."""
+    before = sorted(lake.rows(table), key=lambda row: [row[name] for name in TABLES[table].key])
+    if rows != before:
+        lake.replace_rows(table, rows, write)
+
+
 def _move(lake: Lake, run: Run, table: str) -> None:
     write = run.write("publish")
     if not staging.is_staged(lake, run, table):
         return
     if TABLES[table].is_small:
-        lake.replace_rows(table, staging.staged_rows(lake, run, table), write)
+        _replace(lake, table, staging.staged_rows(lake, run, table), write)
         return
     staged = staging.staged(lake, run, table)
     time = TIMES.get(table)

@@ -125,7 +125,9 @@ def test_a_killed_driver_loses_and_doubles_nothing(
     assert not lake.place.joinpath("tables/runs/_delta_log", f"{1:020d}.json").exists(), "it had ended already"
 
     lake.passes(as_of=as_of)
+    versions = {table: lake.version(table) for table in TABLES}
     lake.passes(as_of=as_of)
+    assert {table: lake.version(table) for table in TABLES} == versions, "a run with nothing new, as of the same time, writes nothing"
     assert lake.tables(*TABLES) == at_once.tables(*TABLES)
     assert lake.books() == at_once.books()
 
