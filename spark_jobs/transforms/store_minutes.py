@@ -104,8 +104,9 @@ def with_silent_minutes(minutes: DataFrame, settings: Settings) -> DataFrame:
     in_order = Window.partitionBy("store_id").orderBy("window_start")
     last_final = plus_seconds(minute_of(F.col("final_until")), -60)
     # The last minute that starts before the limit: a minute that starts at the limit itself is not written down any more.
+    # Where the last reading lies before the minutes at hand, the limit is over, or all up to it has been written down.
     limit = plus_seconds(F.last("last_reading_at", ignorenulls=True).over(in_order), settings.silent_store_hours * 3600)
-    last_heard = minute_of(F.timestamp_micros(F.unix_micros(limit) - 1))
+    last_heard = F.coalesce(minute_of(F.timestamp_micros(F.unix_micros(limit) - 1)), "window_start")
     before_next = plus_seconds(F.lead("window_start").over(in_order), -60)
     until = F.greatest(F.col("window_start"), F.least(before_next, last_final, last_heard))
     spread = minutes.withColumn("until", until).withColumn(

@@ -114,7 +114,7 @@ def histories(draw: st.DrawFn) -> History:
     lines += draw(st.lists(st.builds(Line, st.sampled_from(BAD_LINES), st.sampled_from([line.arrived_ms for line in lines])), max_size=3))
     lines += [_echo(draw, draw(st.sampled_from(lines))) for _ in range(draw(st.integers(0, 4)))]
     last = max(line.arrived_ms for line in lines)
-    as_of = last + draw(st.sampled_from([0, 30_000, 150_000, 780_000, 3_600_000, 90_000_000]))
+    as_of = last + draw(st.sampled_from([0, 30_000, 150_000, 780_000, 3_600_000, 90_000_000, 180_000_000]))
     known = [sensor for sensor in sensors if draw(st.booleans())]
     return History(
         tuple(lines),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from hashlib import sha256
 from typing import Any
 
@@ -116,3 +117,11 @@ def test_late_rows_split_move_and_retract_and_the_clock_never_goes_back(lake: Te
     assert alerts[moment("10:15")]["status"] == "resolved"
     row = minutes(lake, "store-1")["10:15"]
     assert (row["readings"], row["revision"], row["late_rows"]) == (1, 1, 1)
+
+
+def test_a_store_silent_for_longer_than_a_day_is_not_written_down_any_more(lake: TestLake) -> None:
+    lake.receives(a_reading(clock="23:00:30"), arrived="23:01")
+    for as_of in ("2025-11-08T23:10:00Z", "2025-11-10T00:30:00Z", "2025-11-10T12:00:00Z"):
+        lake.passes(as_of=as_of)
+    starts = sorted(row["window_start"] for row in lake.rows("store_minutes"))
+    assert (starts[0], starts[-1], len(starts)) == (moment("23:00"), moment("23:00") + timedelta(days=1), 1441)
