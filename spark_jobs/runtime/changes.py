@@ -9,7 +9,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark_jobs.runtime.event_slices import HOUR_S
+from spark_jobs.runtime.event_slices import hour_of
 from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.run import Published
 from spark_jobs.transforms import sensor_stores
@@ -37,7 +37,7 @@ def since_publication(lake: Lake, published: Published | None) -> Changes:
     feed = lake.changes("readings", published.versions["readings"]).drop("_commit_timestamp")
     rows = feed.withColumn("is_gone", F.col("_change_type").isin("update_preimage", "delete")).drop("_change_type")
     rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
-    kinds = rows.groupBy("is_gone", F.floor(F.unix_seconds("event_ts") / HOUR_S).alias("hour")).count().collect()
+    kinds = rows.groupBy("is_gone", hour_of("event_ts").alias("hour")).count().collect()
     if any(kind.is_gone for kind in kinds):
         rows = _only_latest(rows)
         if _has_moved(rows):

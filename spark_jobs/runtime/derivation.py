@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from include.rules import RULES, Outage, Rule
 from include.settings import Clock, utc
 from spark_jobs.runtime.changes import Changes
-from spark_jobs.runtime.event_slices import HOUR_S, day, within
+from spark_jobs.runtime.event_slices import HOUR_S, day, hour_of, within
 from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.reference import Reference
 from spark_jobs.runtime.run import Published
@@ -181,7 +181,7 @@ class Derivation:
         if self.is_quiet:
             return []
         borders = ("read_from", "near_from", "near_to", "read_to")
-        rows = self.ranges.select(*(F.floor(F.unix_seconds(name) / HOUR_S).alias(name) for name in borders)).distinct().collect()
+        rows = self.ranges.select(*(hour_of(name).alias(name) for name in borders)).distinct().collect()
         near = {hour for row in rows for hour in range(row.near_from, row.near_to + 1)}
         return sorted(near | {row.read_from for row in rows} | {row.read_to for row in rows})
 

@@ -12,9 +12,14 @@ MOST_RANGES = 50
 HOUR_S = 3600
 
 
-def touched_hours(rows: DataFrame, column: str = "event_ts") -> list[int]:
-    """The hours (since 1970) that the rows' event times lie in, each once."""
-    hours = rows.select(F.floor(F.unix_seconds(column) / HOUR_S).alias("hour")).filter("hour is not null").distinct()
+def hour_of(column: str) -> Column:
+    """The hour, counted from 1970, that a time lies in."""
+    return F.floor(F.unix_seconds(column) / HOUR_S)
+
+
+def touched_hours(rows: DataFrame) -> list[int]:
+    """The hours that the rows' event times lie in, each once."""
+    hours = rows.select(hour_of("event_ts").alias("hour")).filter("hour is not null").distinct()
     return sorted(row.hour for row in hours.collect())
 
 

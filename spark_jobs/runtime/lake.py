@@ -80,7 +80,6 @@ class Lake:
 
     def _create(self, table: Table) -> None:
         """By delta-rs, in milliseconds where Spark takes more than a second each."""
-        assert self.spark  # parses the schema
         self.still_mine()
         properties = {"delta.enableDeletionVectors": "false", "delta.checkpointInterval": "20"}  # every reader can read it
         if table.skipping_on:
@@ -89,7 +88,7 @@ class Lake:
             properties["delta.enableChangeDataFeed"] = "true"
         deltalake.DeltaTable.create(
             self.path(table.name),
-            deltalake.Schema.from_json(StructType.fromDDL(table.schema_with_meanings).json()),
+            deltalake.Schema.from_json(self._schema(table.schema_with_meanings).json()),
             mode="ignore",
             partition_by=list(table.partitioned_by),
             description=table.meaning,
@@ -146,10 +145,14 @@ class Lake:
 
     def frame(self, schema: str, rows: Sequence[tuple[Any, ...]]) -> DataFrame:
         """A small frame that the optimiser can look into: it plans with its size, and drops what an empty one leaves without effect."""
-        kinds = cast(StructType, StructType.fromDDL(schema))
+        kinds = self._schema(schema)
         fields = to_arrow_schema(kinds)
         columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(fields)]
         return self.spark.createDataFrame(pa.Table.from_arrays(columns, schema=fields), kinds)
+
+    def _schema(self, ddl: str) -> StructType:
+        _ = self.spark  # its parser reads the DDL, so it has to be there
+        return cast(StructType, StructType.fromDDL(ddl))
 
 
 def together(*calls: Callable[[], None]) -> None:

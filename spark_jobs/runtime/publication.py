@@ -43,13 +43,13 @@ def _move(lake: Lake, run: Run, table: str) -> None:
         _replace(lake, table, staging.staged_rows(lake, run, table), write)
         return
     staged = staging.staged(lake, run, table)
-    time = TIMES.get(table)
-    bounds = staged.agg(F.count("*").alias("rows"), *([F.min(time).alias("first"), F.max(time).alias("last")] if time else [])).collect()[0]
+    time = TIMES[table]
+    bounds = staged.agg(F.count("*").alias("rows"), F.min(time).alias("first"), F.max(time).alias("last")).collect()[0]
     if bounds["rows"] == 0:
         return
     if lake.version(table) == 0:
         lake.append(table, staged, write)
         return
-    kind = TABLES[table].type_of(time) if time else ""
-    narrowed = f"target.{time} BETWEEN {kind} '{bounds['first']}' AND {kind} '{bounds['last']}'" if time else "true"
+    kind = TABLES[table].type_of(time)
+    narrowed = f"target.{time} BETWEEN {kind} '{bounds['first']}' AND {kind} '{bounds['last']}'"
     lake.upsert(table, staged, write, narrowed)

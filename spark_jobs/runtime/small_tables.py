@@ -34,10 +34,10 @@ class Write:
         return Write(f"{self.app}/{step}", self.number)
 
 
-def rows(place: str, columns: Sequence[str] | None = None, where: Sequence[Condition] = (), version: int | None = None) -> list[Row]:
+def rows(place: str, columns: Sequence[str] | None = None, where: Sequence[Condition] = ()) -> list[Row]:
     """The rows that meet all conditions; none where there is no table."""
     try:
-        table = DeltaTable(place, version=version)
+        table = DeltaTable(place)
     except TableNotFoundError:
         return []
     # With delta-rs's own file system, threads of Arrow may still call Python when the process ends, and abort it.
