@@ -15,10 +15,10 @@ export UV_CACHE_DIR ?= $(LOCAL)/cache/uv
 rows ?= 10000000
 histories ?= 20
 # What a person gives on the command line reaches the shell as it is, whatever stands in it.
-export source position run by why reason
+export source position run by why reason alert from to apply tell
 LANDING := $(if $(COLDSTORE_LANDING),--landing "$(COLDSTORE_LANDING)")
 
-.PHONY: help setup run test oracle check pass line accept replay sample summary up down bench lock clean
+.PHONY: help setup run test oracle check pass line rebuild accept ack replay sample summary up down bench lock clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
@@ -44,6 +44,12 @@ pass: setup ## one pass over COLDSTORE_LAKE as of COLDSTORE_AS_OF, without Airfl
 
 line: setup ## source=… position=…: the raw line behind a reading or a quarantined row
 	@$(SPARK) -m spark_jobs.show_line --source "$$source" --position "$$position"
+
+rebuild: setup ## from=… to=… [apply=1] [tell=1]: these days anew, beside the live tables: what differs, and swap it in
+	@$(SPARK) -m spark_jobs.rebuild_tables --from "$$from" --to "$$to" --apply "$$apply" --tell "$$tell"
+
+ack: setup ## alert=… by=… why=…: write down that somebody has seen to an alert
+	@$(SPARK) -m spark_jobs.acknowledge_alert --alert "$$alert" --by "$$by" --why "$$why"
 
 accept: setup ## run=… by=… why=…: publish a held run all the same
 	@$(SPARK) -m spark_jobs.accept_run --run "$$run" --by "$$by" --why "$$why"

@@ -61,6 +61,9 @@ def run(rows: int, folder: Path, results: Results) -> None:
     results.agreements += agreement.compare(large.place / "tables", folder / "rival")
     say("; ".join(map(str, results.agreements)))
 
+    rebuilt = timed(f"a rebuild of {rows:,} readings", large.rebuilds)
+    results.pair(f"{rows:,} readings: a rebuild of all days", rebuilt, f"{rows:,} readings: the pass that took them", ours)
+
     timed(f"a pass over {few:,} readings", small.passes)
     new = f"{NEW_READINGS:,} new readings on a lake of"
     on_small, on_large = best_in_turns(

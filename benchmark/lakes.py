@@ -33,6 +33,14 @@ class Lake:
         env = clean_env() | {f"{PREFIX}LAKE": str(self.place), f"{PREFIX}AS_OF": iso(self.as_of)}
         return succeeded("the pass", [sys.executable, "-m", "spark_jobs.run_pass"], env)
 
+    def rebuilds(self) -> Cost:
+        """All days anew, as `make rebuild` makes them; they must be as they are published."""
+        env = clean_env() | {f"{PREFIX}LAKE": str(self.place)}
+        cost = succeeded("the rebuild", [sys.executable, "-m", "spark_jobs.rebuild_tables"], env)
+        if "nothing to swap in" not in cost.output:
+            raise Failed(f"a rebuild of {self.place} differs from what the passes made; what it said:\n{cost.output}")
+        return cost
+
     def readings(self) -> int:
         """How many the runs have booked."""
         booked = delta_rows(self.place / "tables" / "runs").to_table(columns=["readings_new"])

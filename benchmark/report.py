@@ -19,14 +19,15 @@ HEADER = ("measurement", "seconds", "CPU seconds", "peak MB", "ratio of seconds"
 COMPARED = """\
 **The rival** is DuckDB, which writes with delta-rs, in one process over the same landing files, with as many threads as there are
 cores. Both sides parse every line, put the bad ones into `quarantine` with all their reasons, keep one row per reading (the first to
-arrive; a contradicting copy goes to `quarantine`), derive the minutes of each store (also the silent ones), outages and sudden drops,
-and write `readings`, `quarantine`, `store_minutes`, `outages` and `alerts` as Delta tables.
+arrive; a contradicting copy goes to `quarantine`), derive what the readings say, and write Delta tables: `readings`, `quarantine`,
+`store_minutes` (the silent ones too), `store_trends`, `door_sessions`, `heartbeats`, `outages` with their causes, and `alerts` of all
+seven rules with limits and suppressions. The oracle that judges the pipeline judges the rival, too.
 
 **What the rival leaves out**, and a pass does: anything but a start from nothing (increments, repair of what late rows touch, restart
-after a crash, the lease); byte positions, checksums and books of the files; packed files; the table of duplicates;
-`sensors_expected`, `completeness`, heartbeats and causes of outages; evidence, limits and suppressions of alerts; revisions; the
-quality checks and publication after them. Of trailing commas it sees those right before a bracket, of `NaN` and `Infinity` those in the
-temperature; bytes that are no UTF-8 it keeps as `?`, and the line of a contradicting copy is made anew from its fields.
+after a crash, the lease); byte positions, checksums and books of the files; packed files; the table of duplicates; evidence of alerts,
+and the events that go out for them; revisions; the checks of the reference files; the quality checks and publication after them. Of
+trailing commas it sees those right before a bracket, of `NaN` and `Infinity` those in the temperature; bytes that are no UTF-8 it keeps
+as `?`, and the line of a contradicting copy is made anew from its fields.
 
 **How it is measured.** Each measurement is a command of its own, from its start to its exit. CPU is user and system time of all its
 processes (driver, JVM, Python workers). Memory is the highest sum over all of them, looked at every 0.2 s, shared pages counted once

@@ -8,37 +8,36 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow as pa
 from deltalake import WriterProperties, write_deltalake
 
-from benchmark import rival_queries as queries
+from benchmark import rival_alerts, rival_readings, rival_reference, rival_sensors, rival_stores
 
 LONGEST_LINE = 64 * 1024
 ROWS_AT_ONCE = 100_000
 EPOCH = datetime(1970, 1, 1)
+DERIVED = ("store_minutes", "store_trends", "door_sessions", "outages", "heartbeats", "alerts")
+WRITTEN = {"readings": rival_readings.READINGS} | {name: f"FROM {name}" for name in ("quarantine", *DERIVED)}
+PARTITIONED_BY = {"readings": "event_date", "store_minutes": "window_date", "store_trends": "window_date"}
 
 
 def run(landing: Path, reference: Path, tables: Path, as_of: str) -> dict[str, int]:
-    """Write the five tables; how many rows each has."""
-    clock = {"as_of": datetime.fromisoformat(as_of).astimezone(UTC).replace(tzinfo=None)}
+    """Write the tables; how many rows each has."""
     tables.mkdir(parents=True, exist_ok=True)
     with duckdb.connect(config={"temp_directory": str(tables / ".duckdb"), "preserve_insertion_order": "false"}) as db:
-        files = _arrivals(db, landing)
-        db.execute(queries.INVENTORY, {"path": str(reference / "sensors.csv")})
-        db.execute(queries.judged(files, LONGEST_LINE))
-        for step in (queries.REPEATED, queries.QUARANTINE, queries.ONLY_READINGS, queries.IS_LATE, queries.MEASURED, queries.NEIGHBOURS):
-            db.execute(step)
-        db.execute(queries.OUTAGES, clock)
-        return {
-            "readings": _write(db, queries.READINGS, tables / "readings", by="event_date"),
-            "quarantine": _write(db, "FROM quarantine", tables / "quarantine"),
-            "store_minutes": _write(db, queries.MINUTES, tables / "store_minutes", clock, by="window_date"),
-            "outages": _write(db, "FROM outages", tables / "outages"),
-            "alerts": _write(db, queries.ALERTS, tables / "alerts"),
-        }
+        make(db, landing, reference, as_of)
+        return {name: _write(db, query, tables / name, PARTITIONED_BY.get(name)) for name, query in WRITTEN.items()}
+
+
+def make(db: duckdb.DuckDBPyConnection, landing: Path, reference: Path, as_of: str) -> None:
+    """All tables, in the database; those that are read but once are views."""
+    db.execute("SET VARIABLE as_of = $as_of", {"as_of": datetime.fromisoformat(as_of).astimezone(UTC).replace(tzinfo=None)})
+    lines = rival_readings.judged(_arrivals(db, landing), LONGEST_LINE)
+    derived = (*rival_stores.STEPS, *rival_sensors.STEPS, *rival_alerts.STEPS)
+    for step in (*rival_reference.steps(reference), lines, *rival_readings.STEPS, *derived):
+        db.execute(step)
 
 
 def _arrivals(db: duckdb.DuckDBPyConnection, landing: Path) -> list[str]:
@@ -52,9 +51,9 @@ def _arrivals(db: duckdb.DuckDBPyConnection, landing: Path) -> list[str]:
     return [str(path) for path in paths]
 
 
-def _write(db: duckdb.DuckDBPyConnection, query: str, place: Path, values: dict[str, Any] | None = None, by: str | None = None) -> int:
+def _write(db: duckdb.DuckDBPyConnection, query: str, place: Path, by: str | None = None) -> int:
     """Stream a query's rows into a Delta table, as wide as memory allows and no wider."""
-    rows = db.sql(query, params=values or {}).to_arrow_reader(ROWS_AT_ONCE)
+    rows = db.sql(query).to_arrow_reader(ROWS_AT_ONCE)
     schema = pa.schema([pa.field(item.name, _in_utc(item.type)) for item in rows.schema])
     written = 0
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from include.settings import PROJECT, SettingError, Settings, iso, utc
 
@@ -54,7 +55,14 @@ def require_connection(_context: Any) -> None:
     BaseHook.get_connection(CONNECTION)
 
 
-def spark_task(job: str, doc: str, **settings: Any) -> SparkSubmitOperator:
+def require_webhook(context: Any) -> None:
+    """Where alerts go nowhere the task is skipped, and says so, before anything is started for it."""
+    if not Settings.from_env().webhook_url:
+        raise AirflowSkipException("no webhook is set (COLDSTORE_WEBHOOK_URL): what changed in the alerts is in the table alert_events.")
+    require_connection(context)
+
+
+def spark_task(job: str, doc: str, requires: Callable[[Any], None] = require_connection, **settings: Any) -> SparkSubmitOperator:
     """The task that submits `spark_jobs/<job>.py`."""
     return SparkSubmitOperator(
         task_id=job,
@@ -64,6 +72,6 @@ def spark_task(job: str, doc: str, **settings: Any) -> SparkSubmitOperator:
         application=str(PROJECT / "spark_jobs" / f"{job}.py"),
         properties_file=str(PROJECT / ".local" / "spark-defaults.conf"),
         env_vars=ENVIRONMENT,
-        pre_execute=require_connection,
+        pre_execute=requires,
         **settings,
     )

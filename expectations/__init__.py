@@ -6,6 +6,7 @@ from pathlib import Path
 
 from expectations import measures as counted
 from expectations.alerts import ALERTS
+from expectations.door_sessions import DOOR_SESSIONS
 from expectations.heartbeats import HEARTBEATS
 from expectations.import_later import put_off
 from expectations.measures import MeasureError, Measures
@@ -16,11 +17,12 @@ from expectations.results import Result, is_held
 from expectations.runs import RUNS
 from expectations.sensor_stores import SENSOR_STORES
 from expectations.store_minutes import STORE_MINUTES
+from expectations.store_trends import STORE_TRENDS
 from include.settings import Settings
 
 __all__ = ["SUITES", "MeasureError", "Measures", "Result", "is_held", "judge", "warm_up"]
 
-SUITES = (RUNS, QUARANTINE, READINGS, STORE_MINUTES, HEARTBEATS, OUTAGES, ALERTS, SENSOR_STORES)
+SUITES = (RUNS, QUARANTINE, READINGS, STORE_MINUTES, STORE_TRENDS, DOOR_SESSIONS, HEARTBEATS, OUTAGES, ALERTS, SENSOR_STORES)
 
 
 def judge(measures: Measures, settings: Settings, run_id: str, docs_folder: Path) -> list[Result]:

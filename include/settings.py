@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -37,6 +37,7 @@ class Settings:
     idle_after_s: int = 600
     allowed_lateness_s: int = 120
     silent_store_hours: int = 24  # a store silent for longer is no longer written down minute by minute
+    door_gap_s: int = 120  # door-open readings at most this far apart are of one session
     # sensors without a word of their own in the inventory
     silent_after_s: int = 120
     expected_every_s: int = 60
@@ -49,19 +50,25 @@ class Settings:
     stale_after_s: int = 1800
     # the lease on the lake
     lease_s: int = 60
+    # alerts by webhook; address and secret are kept out of whatever prints the settings
+    webhook_url: str = field(default="", repr=False)  # empty: nothing is sent
+    webhook_secret: str = field(default="", repr=False)
+    webhook_timeout_s: float = 5.0  # one attempt
+    webhook_attempts: int = 4  # for one event in one run
+    webhook_budget_s: float = 120.0  # one run; what is left goes out with the next
 
     @staticmethod
     def from_env(env: Mapping[str, str] = os.environ) -> Settings:
         given = {}
-        for field in fields(Settings):
-            text = env.get(PREFIX + field.name.upper(), "")
+        for setting in fields(Settings):
+            text = env.get(PREFIX + setting.name.upper(), "")
             if text == "":
                 continue
-            kind: type = type(field.default)
+            kind: type = type(setting.default)
             try:
-                given[field.name] = kind(text)
+                given[setting.name] = kind(text)
             except ValueError:
-                raise SettingError(f"{PREFIX}{field.name.upper()}={text!r} is not a number; give one like {field.default}.") from None
+                raise SettingError(f"{PREFIX}{setting.name.upper()}={text!r} is not a number; give one like {setting.default}.") from None
         settings = Settings(**given)
         archive = rooted(settings.archive) if settings.archive else ""
         return Settings(

@@ -27,8 +27,10 @@ class Table:
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
 
-    def type_of(self, name: str) -> str:
-        return next(column.type for column in self.columns if column.name == name)
+    @property
+    def content(self) -> tuple[Column, ...]:
+        """Without the day by which it is partitioned, which follows from its time."""
+        return tuple(column for column in self.columns if column.name not in self.partitioned_by)
 
     @property
     def schema(self) -> str:
@@ -210,6 +212,12 @@ STORE_MINUTES = Table(
         ("is_final", "boolean", "the store's frontier has passed it"),
         ("revision", "bigint", "how often it changed after it was final"),
         ("last_reading_at", "timestamp", "the last reading in it"),
+        ("sum_mc", "bigint", "sum of the temperatures in thousandths; with those below store_trends is made of it"),
+        ("sum_ms", "bigint", "sum of the readings' times since the minute's start in milliseconds"),
+        ("sum_ms_ms", "bigint", "sum of their squares"),
+        ("sum_ms_mc", "bigint", "sum of time × temperature"),
+        ("door_open", "bigint", "readings that say the door is open"),
+        ("door_said", "bigint", "readings that say whether it is"),
         ("window_date", "date", "UTC day of window_start (partition)"),
     ),
     key=("store_id", "window_start"),
@@ -219,7 +227,7 @@ STORE_MINUTES = Table(
 
 STORE_TRENDS = Table(
     "store_trends",
-    "Sliding windows of 10 min every 5 min per store. Not filled yet.",
+    "Sliding windows of 10 min every 5 min of a store, where it said something.",
     columns(
         ("store_id", "string", "the store"),
         ("window_start", "timestamp", "start, inside"),
@@ -229,16 +237,19 @@ STORE_TRENDS = Table(
         ("temperature_min_c", "double", "lowest"),
         ("temperature_max_c", "double", "highest"),
         ("door_open_share", "double", "open among the readings that say"),
-        ("slope_c_per_hour", "double", "least-squares slope"),
+        ("slope_c_per_hour", "double", "least-squares slope through all its readings; null: they are of one moment"),
         ("is_final", "boolean", "the store's frontier has passed it"),
         ("revision", "bigint", "how often it changed after it was final"),
+        ("window_date", "date", "UTC day of window_start (partition)"),
     ),
     key=("store_id", "window_start"),
+    partitioned_by=("window_date",),
+    skipping_on=("store_id", "window_start"),
 )
 
 DOOR_SESSIONS = Table(
     "door_sessions",
-    "Session windows over the door-open readings of a sensor. Not filled yet.",
+    "The door-open readings of a sensor, joined while the gap between them is at most 2 min.",
     columns(
         ("sensor_id", "string", "the sensor"),
         ("store_id", "string", "the first reading's store"),
@@ -247,8 +258,11 @@ DOOR_SESSIONS = Table(
         ("readings", "bigint", "open readings"),
         ("peak_c", "double", "highest temperature"),
         ("rise_c", "double", "peak − first"),
+        ("started_date", "date", "UTC day of started_at (partition)"),
     ),
     key=("sensor_id", "started_at"),
+    partitioned_by=("started_date",),
+    skipping_on=("sensor_id", "started_at", "ended_at"),
 )
 
 HEARTBEATS = Table(
@@ -268,6 +282,8 @@ HEARTBEATS = Table(
         ("last_door_open", "boolean", "the last reading's"),
         ("last_battery_pct", "double", "the last reading's"),
         ("silent_after_s", "bigint", "the silence that makes an outage of it"),
+        ("is_silent", "boolean", "its last silence is an outage, perhaps one that its retirement ended"),
+        ("silence_ended_at", "timestamp", "its retirement, where that ended its last silence"),
     ),
     key=("sensor_id",),
     is_small=True,
@@ -282,9 +298,11 @@ OUTAGES = Table(
         ("started_at", "timestamp", "the last reading before it"),
         ("ended_at", "timestamp", "the first reading after it; null: still silent"),
         ("cause", "string", "sensor, store (all of the store at once) or input (all of all stores at once)"),
+        ("started_date", "date", "UTC day of started_at (partition)"),
     ),
     key=("sensor_id", "started_at"),
-    skipping_on=("started_at", "ended_at"),
+    partitioned_by=("started_date",),
+    skipping_on=("sensor_id", "started_at", "ended_at"),
 )
 
 ALERTS = Table(
@@ -311,14 +329,16 @@ ALERTS = Table(
         ("superseded_by", "string", "of a retracted one: the alert that took its place"),
         ("revision", "bigint", "how often it changed after it was first published"),
         ("run_id", "string", "the run that wrote this state"),
+        ("started_date", "date", "UTC day of started_at (partition)"),
     ),
     key=("alert_id",),
+    partitioned_by=("started_date",),
     skipping_on=("sensor_id", "started_at", "ended_at"),
 )
 
 ACKNOWLEDGEMENTS = Table(
     "acknowledgements",
-    "What people said about alerts; append-only. Not filled yet.",
+    "What people said about alerts: who, when, why. Append-only, never worked out anew.",
     columns(
         ("alert_id", "string", "the alert"),
         ("rule", "string", "its rule"),
@@ -327,6 +347,7 @@ ACKNOWLEDGEMENTS = Table(
         ("acknowledged_by", "string", "who"),
         ("acknowledged_at", "timestamp", "when"),
         ("comment", "string", "why"),
+        ("seen_until", "timestamp", "the episode's end as it was then, or the clock of the last run: it holds for what overlaps"),
     ),
     key=("alert_id", "acknowledged_at"),
     is_small=True,
@@ -334,7 +355,7 @@ ACKNOWLEDGEMENTS = Table(
 
 ALERT_EVENTS = Table(
     "alert_events",
-    "Changes of alerts, each once. Not filled yet.",
+    "Changes of alerts, each once: what a receiver is told.",
     columns(
         ("event_id", "string", "the same on every retry"),
         ("alert_id", "string", "the alert"),
@@ -342,8 +363,37 @@ ALERT_EVENTS = Table(
         ("at", "timestamp", "when"),
         ("is_historic", "boolean", "it ended more than 24 h before as_of: nobody is paged"),
         ("run_id", "string", "the run that saw it"),
+        ("rule", "string", "the alert's, as are the following, at that change"),
+        ("severity", "string", "info, warning or critical"),
+        ("sensor_id", "string", "the sensor"),
+        ("store_id", "string", "the first reading's store"),
+        ("started_at", "timestamp", "the reading that begins the alert"),
+        ("ended_at", "timestamp", "null: still open"),
+        ("peak", "double", "the measure that tells how bad it is; null where the rule has none"),
+        ("suppressed_by", "string", "reason of the suppression window it starts in"),
+        ("superseded_by", "string", "of a retracted one: the alert that took its place"),
+        ("number", "bigint", "number of the run that wrote it"),
     ),
     key=("event_id",),
+    skipping_on=("number",),
+)
+
+DELIVERIES = Table(
+    "deliveries",
+    "What became of an alert event that was sent: one row when a receiver took or refused it. An event without a row waits, or is historic.",
+    columns(
+        ("event_id", "string", "the event"),
+        ("alert_id", "string", "the alert it is about"),
+        ("sink", "string", "where it was sent: webhook"),
+        ("status", "string", "delivered, or refused: it is not sent again"),
+        ("attempts", "bigint", "attempts it took, in the run that settled it"),
+        ("delivered_at", "timestamp", "when the receiver said so"),
+        ("number", "bigint", "number of the run that wrote the event"),
+        ("detail", "string", "the answer"),
+    ),
+    key=("event_id", "sink"),
+    skipping_on=("number",),
+    is_small=True,
 )
 
 RUNS = Table(
@@ -367,6 +417,7 @@ RUNS = Table(
         ("note", "string", "why it was held or failed, or who accepted it"),
     ),
     key=("run_id",),
+    skipping_on=("number",),
     is_small=True,
 )
 
@@ -419,11 +470,15 @@ TABLES = {
         ALERTS,
         ACKNOWLEDGEMENTS,
         ALERT_EVENTS,
+        DELIVERIES,
         RUNS,
         RUN_STORES,
         QUALITY_RESULTS,
     )
 }
 
+# Goes up when a table gets other columns or partitions: a lake of another format is not touched.
+FORMAT = 2
+
 # What moves only when the checks passed: the tables that analysts read at their plain paths.
-PUBLISHED = ("sensor_stores", "store_minutes", "heartbeats", "outages", "alerts")
+PUBLISHED = ("sensor_stores", "store_minutes", "store_trends", "door_sessions", "heartbeats", "outages", "alerts", "alert_events")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from include.rules import RULES
 from include.tables import PUBLISHED, TABLES, Table
 
 PLACE = Path(__file__).resolve().parent.parent / "docs" / "tables.md"
@@ -21,6 +22,7 @@ takes lines in, and shows them even when that run is held.
 
 def text() -> str:
     parts = [HEAD, "\n".join(overview()) + "\n", *("\n".join(section(table)) + "\n" for table in TABLES.values())]
+    parts += ["\n".join(rules()) + "\n"]
     return "\n".join(parts)
 
 
@@ -31,9 +33,21 @@ def overview() -> Iterator[str]:
         yield f"| [{table.name}](#{table.name}) | {cell(table.meaning)} | {seen(table)} |"
 
 
+def rules() -> Iterator[str]:
+    yield "## The alert rules"
+    yield ""
+    yield "From `include/rules.py`. Exactly at a limit is inside; bounds of time and of °C include equality unless they say more or below."
+    yield ""
+    yield "| rule | severity | opens | ends | do first |"
+    yield "|---|---|---|---|---|"
+    for rule in RULES:
+        yield f"| {rule.name} | {rule.severity} | {cell(rule.when.opens)} | {cell(rule.when.ends)} | {cell(rule.advice)} |"
+        for store, kind in sorted(rule.at_store.items()):
+            opens, ends = (cell(kind.opens), cell(kind.ends)) if kind else ("never", "–")
+            yield f"| {rule.name} at {store} | {rule.severity} | {opens} | {ends} | {cell(rule.advice)} |"
+
+
 def seen(table: Table) -> str:
-    if "Not filled yet" in table.meaning:
-        return "–"
     return "after the checks" if table.name in PUBLISHED else "at once"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import expectations
 from expectations import Result
 from spark_jobs.runtime import acceptance, ledger, staging
-from spark_jobs.runtime.errors import Held
+from spark_jobs.runtime.errors import Held, Stop
 from spark_jobs.runtime.job import job
 from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.ledger import Books
@@ -27,6 +27,8 @@ def check_quality(run: Run, lake: Lake) -> None:
     failed = [result for result in results if result.severity == "critical" and not result.success and not _is_accepted(lake, run, result)]
     if failed:
         reasons = "; ".join(f"{result.table}: {result.expectation} (seen {result.observed}, allowed {result.limit})" for result in failed)
+        if run.is_rebuild:
+            raise Stop(f"{reasons}. Nothing was swapped in: the published tables stay as they were.")
         ledger.book(lake, run, books, "held", {}, note=reasons)
         raise Held(f"{reasons}. {HOW_TO_GO_ON.format(run_id=run.run_id)}")
 

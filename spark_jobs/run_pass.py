@@ -11,6 +11,7 @@ from dataclasses import replace
 import expectations
 from include.settings import SettingError, Settings
 from spark_jobs.check_quality import check_quality
+from spark_jobs.deliver_alerts import deliver_alerts
 from spark_jobs.derive_tables import derive_tables
 from spark_jobs.ingest_readings import ingest_readings
 from spark_jobs.publish_tables import publish_tables
@@ -28,7 +29,20 @@ def run_pass(lake: Lake) -> str:
     run = begin_or_resume(lake)
     for job in JOBS:
         job(run, lake)
+    if lake.settings.webhook_url:
+        print(f"alerts: {said_of_delivery(lake)}", flush=True)
     return run.run_id
+
+
+def said_of_delivery(lake: Lake) -> str:
+    """The run is published, whatever becomes of this; what could not be sent goes out with the next one."""
+    try:
+        return str(deliver_alerts(lake))
+    except (Stop, SettingError) as stop:
+        return f"not delivered: {stop}"
+    except Exception as error:
+        traceback.print_exc()
+        return f"not delivered: {type(error).__name__}; the next run tries again"
 
 
 def main(prepare: Callable[[Lake], str | None] = lambda lake: None) -> int:

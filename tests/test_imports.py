@@ -13,7 +13,19 @@ OURS = {"include", "spark_jobs", "expectations", "dags", "simulator", "benchmark
 MAY_IMPORT = {
     "include": {"include"},
     "expectations": {"expectations", "include", "great_expectations", "pandas"},
-    "spark_jobs": {"spark_jobs", "expectations", "include", "pyspark", "delta", "deltalake", "pyarrow", "numpy", "msgspec", "zstandard"},
+    "spark_jobs": {
+        "spark_jobs",
+        "expectations",
+        "include",
+        "pyspark",
+        "delta",
+        "deltalake",
+        "pyarrow",
+        "numpy",
+        "msgspec",
+        "zstandard",
+        "requests",
+    },
     "dags": {"dags", "spark_tasks", "include", "airflow"},
     "simulator": {"simulator", "numpy", "zstandard", "msgspec"},
 }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import UTC
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from spark_jobs.runtime.event_slices import hour_of
@@ -24,41 +26,71 @@ class Changes:
 
     version: int  # of readings, up to which these are the changes
     rows: DataFrame | None
-    hours: list[int]  # since 1970, that the changed readings lie in
     heard: list[Heard]  # what the changed readings (or all) tell of each sensor
+    hours: list[int] = field(default_factory=list)  # since 1970, that the changed readings lie in
+    spans: list[tuple[str, datetime, datetime]] = field(default_factory=list)  # of each sensor and day: the first and the last of them
 
 
 def since_publication(lake: Lake, published: Published | None) -> Changes:
     version = lake.version("readings")
     if published is None:
-        return _everything(lake, version)
+        return everything(lake, version)
     if published.versions["readings"] == version:
-        return Changes(version, lake.frame(ROWS, []), [], [])
+        return nothing(lake, version)
     feed = lake.changes("readings", published.versions["readings"]).drop("_commit_timestamp")
     rows = feed.withColumn("is_gone", F.col("_change_type").isin("update_preimage", "delete")).drop("_change_type")
     rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
-    kinds = rows.groupBy("is_gone", hour_of("event_ts").alias("hour")).count().collect()
-    if any(kind.is_gone for kind in kinds):
+    days = _per_day(rows)
+    if any(day.is_gone for day in days):
         rows = _only_latest(rows)
         if _has_moved(rows):
             # Rows of the old store rest on nothing any more: rare enough to start afresh.
-            return _everything(lake, version)
-    return Changes(version, rows, sorted({kind.hour for kind in kinds}), _heard(rows.filter("not is_gone")))
+            return everything(lake, version)
+        days = _per_day(rows)
+    hours = sorted({hour for day in days for hour in day.hours})
+    return Changes(version, rows, _heard(day for day in days if not day.is_gone), hours, [_span(day) for day in days])
 
 
-def _everything(lake: Lake, version: int) -> Changes:
-    return Changes(version, None, [], _heard(lake.read_at("readings", version)))
+def nothing(lake: Lake, version: int) -> Changes:
+    return Changes(version, lake.frame(ROWS, []), [])
 
 
-def _heard(readings: DataFrame) -> list[Heard]:
-    """One for each sensor and store: few, whatever the number of readings."""
-    rows = sensor_stores.per_sensor_and_store(readings).collect()
-    return [
-        Heard(
-            **{**row.asDict(), "first_seen_at": row.first_seen_at.replace(tzinfo=UTC), "last_seen_at": row.last_seen_at.replace(tzinfo=UTC)}
-        )
-        for row in rows
-    ]
+def everything(lake: Lake, version: int) -> Changes:
+    return Changes(version, None, _heard(sensor_stores.per_sensor_and_store(lake.read_at("readings", version)).collect()))
+
+
+def _per_day(rows: DataFrame) -> list[Row]:
+    """One for each sensor, store and day: few, whatever the number of readings."""
+    hours: Column = F.collect_set(hour_of("event_ts")).alias("hours")
+    return sensor_stores.per_sensor_and_store(rows, F.to_date("event_ts").alias("day"), F.col("is_gone"), measures=[hours]).collect()
+
+
+def _heard(rows: Iterable[Row]) -> list[Heard]:
+    """One for each sensor and store; a sensor's last words are those of its last day."""
+    found: dict[tuple[str, str], Heard] = {}
+    for row in rows:
+        new = Heard(*(_in_utc(row[name]) for name in Heard.__dataclass_fields__))
+        known = found.get((new.sensor_id, new.store_id))
+        found[new.sensor_id, new.store_id] = new if known is None else _together(known, new)
+    return list(found.values())
+
+
+def _together(one: Heard, other: Heard) -> Heard:
+    last = max(one, other, key=lambda heard: heard.last_seen_at)
+    return replace(
+        last,
+        first_seen_at=min(one.first_seen_at, other.first_seen_at),
+        lowest_mc=min(one.lowest_mc, other.lowest_mc),
+        highest_mc=max(one.highest_mc, other.highest_mc),
+    )
+
+
+def _span(row: Row) -> tuple[str, datetime, datetime]:
+    return row.sensor_id, _in_utc(row.first_seen_at), _in_utc(row.last_seen_at)
+
+
+def _in_utc(value: Any) -> Any:
+    return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
 
 
 def _only_latest(rows: DataFrame) -> DataFrame:

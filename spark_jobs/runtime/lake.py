@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
@@ -14,8 +14,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from include.settings import Settings
-from include.tables import TABLES, Table
+from include.tables import FORMAT, TABLES, Table
 from spark_jobs.runtime import small_tables, storage
+from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.session import session
 from spark_jobs.runtime.small_tables import Condition, Row, Write
 
@@ -27,6 +28,7 @@ class Lake:
         self.settings, self.still_mine = settings, still_mine
         self._spark = spark
         self._frames: dict[str, DataFrame] = {}
+        self.expects_many_rows = False
 
     @property
     def spark(self) -> SparkSession:
@@ -50,7 +52,7 @@ class Lake:
 
     def expect_rows(self, rows: int) -> None:
         """Compiling plans to Java, and shuffling, pay off for many rows only; a few are done sooner in one piece, interpreted."""
-        is_large = rows >= LARGE_FROM_ROWS
+        is_large = self.expects_many_rows = rows >= LARGE_FROM_ROWS
         self.spark.conf.set("spark.sql.shuffle.partitions", "8" if is_large else "1")
         self.spark.conf.set("spark.sql.codegen.wholeStage", str(is_large).lower())
         self.spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if is_large else "NO_CODEGEN")
@@ -74,6 +76,15 @@ class Lake:
         return max(int(name[:20]) for name in names if name.endswith(".json") and name[:20].isdigit())
 
     def create_missing_tables(self) -> None:
+        place = self.place("control", "format")
+        if storage.read_text(place) != str(FORMAT):
+            if self.exists("runs"):
+                raise Stop(
+                    f"the tables in {self.settings.lake} were made by another version; nothing was changed. Move its folders tables, checkpoints "
+                    "and control away: the next pass makes them anew from the landing files."
+                )
+            self.still_mine()
+            storage.write_text(place, str(FORMAT))
         for table in TABLES.values():
             if not self.exists(table.name):
                 self._create(table)
@@ -88,7 +99,7 @@ class Lake:
             properties["delta.enableChangeDataFeed"] = "true"
         deltalake.DeltaTable.create(
             self.path(table.name),
-            deltalake.Schema.from_json(self._schema(table.schema_with_meanings).json()),
+            deltalake.Schema.from_json(self.schema(table.schema_with_meanings).json()),
             mode="ignore",
             partition_by=list(table.partitioned_by),
             description=table.meaning,
@@ -130,6 +141,23 @@ class Lake:
         self.spark.conf.set("spark.databricks.delta.write.txnAppId", write.app)
         self.spark.conf.set("spark.databricks.delta.write.txnVersion", str(write.number))
 
+    # What the driver reads and writes itself
+
+    def table(self, table: str, columns: Sequence[str] | None = None, condition: Any = None) -> pa.Table:
+        return small_tables.table(self.path(table), columns, condition)
+
+    def count(self, table: str, version: int, condition: Any) -> int:
+        return small_tables.count(self.path(table), version, condition)
+
+    def append_batches(self, table: str, new: Iterator[pa.RecordBatch], write: Write) -> None:
+        self.still_mine()
+        small_tables.append_batches(self.path(table), new, write)
+
+    def change(self, table: str, changes: pa.Table, write: Write) -> None:
+        self.still_mine()
+        (day,) = TABLES[table].partitioned_by
+        small_tables.change(self.path(table), changes, TABLES[table].key, day, write)
+
     # Small tables: rows are plain dictionaries, and what one leaves out is null
 
     def rows(self, table: str, columns: Sequence[str] | None = None, where: Sequence[Condition] = ()) -> list[Row]:
@@ -145,12 +173,12 @@ class Lake:
 
     def frame(self, schema: str, rows: Sequence[tuple[Any, ...]]) -> DataFrame:
         """A small frame that the optimiser can look into: it plans with its size, and drops what an empty one leaves without effect."""
-        kinds = self._schema(schema)
+        kinds = self.schema(schema)
         fields = to_arrow_schema(kinds)
         columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(fields)]
         return self.spark.createDataFrame(pa.Table.from_arrays(columns, schema=fields), kinds)
 
-    def _schema(self, ddl: str) -> StructType:
+    def schema(self, ddl: str) -> StructType:
         _ = self.spark  # its parser reads the DDL, so it has to be there
         return cast(StructType, StructType.fromDDL(ddl))
 

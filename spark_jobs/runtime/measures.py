@@ -1,29 +1,40 @@
-"""What the checks judge, counted once by the job that has the rows at hand: keys, ranges, completeness, reconciliation, freshness."""
+"""What the checks judge, counted from what is staged: keys, ranges, completeness, reconciliation, freshness. On the driver."""
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import date
+from typing import Any, TypeAlias
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from include.rules import RULES
 from include.settings import Settings
 from include.tables import TABLES
+from spark_jobs.runtime import staging
 from spark_jobs.runtime.derivation import Derivation
 from spark_jobs.runtime.event_slices import day
-from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.small_tables import Row
-from spark_jobs.transforms import outages
 
 Measures = dict[str, dict[str, Any]]
+Field: TypeAlias = Any  # a condition of pyarrow.compute
+NONE = {"doubled_keys": 0, "out_of_range": 0}
 
 
-def take(lake: Lake, derived: Derivation, staged: dict[str, DataFrame], small: dict[str, list[Row]]) -> Measures:
+def take(derived: Derivation, doubled_readings: int, small: dict[str, list[Row]]) -> Measures:
     measures: Measures = {table: _of_rows(table, rows) for table, rows in small.items()}
-    measures["store_minutes"] = _of_minutes(lake, derived, staged["store_minutes"])
-    for table in ("outages", "alerts"):
-        measures[table] = _of_changes(table, staged[table]) if table in staged else {"doubled_keys": 0, "out_of_range": 0}
-    measures["readings"] = _of_readings(derived)
+    settings = derived.lake.settings
+    sane = {
+        "store_trends": _is_sane_trend(settings),
+        "door_sessions": _is_sane_session(),
+        "outages": _is_sane_outage(),
+        "alerts": _is_sane_alert(),
+    }
+    for table, is_sane in sane.items():
+        staged = staging.staged_table(derived.lake, derived.run, table)
+        measures[table] = dict(NONE) if staged is None else _of_changes(table, _without_deleted(staged), is_sane)
+    measures["store_minutes"] = _of_minutes(derived)
+    measures["readings"] = _of_readings(derived, doubled_readings)
     return measures
 
 
@@ -43,75 +54,100 @@ def _is_sane_heartbeat(row: Row) -> bool:
     return row["status"] in ("reporting", "never_reported", "retired")
 
 
-def _of_changes(table: str, staged: DataFrame) -> dict[str, Any]:
-    is_odd = F.count_if(~F.coalesce(_is_sane_change(table), F.lit(False)))
-    per_key = staged.filter("change <> 'delete'").groupBy(*TABLES[table].key).agg(F.count("*").alias("rows"), is_odd.alias("odd"))
-    row = per_key.agg(F.sum(F.col("rows") - 1).alias("doubled"), F.sum("odd").alias("odd")).collect()[0]
-    return {"doubled_keys": row.doubled or 0, "out_of_range": row.odd or 0}
+def _of_changes(table: str, staged: pa.Table, is_sane: Field) -> dict[str, Any]:
+    keys = staged.group_by(list(TABLES[table].key)).aggregate([])
+    return {"doubled_keys": len(staged) - len(keys), "out_of_range": len(staged) - len(staged.filter(is_sane))}
 
 
-def _is_sane_change(table: str) -> Column:
-    ends_after_start = F.coalesce(F.col("ended_at") >= F.col("started_at"), F.lit(True))
-    if table == "outages":
-        return ends_after_start & ~F.col("ended_at").eqNullSafe(F.col("started_at")) & F.col("cause").isin("sensor", "store", "input")
-    return ends_after_start & ((F.col("status") == "open") == F.col("ended_at").isNull())
+def _without_deleted(staged: pa.Table) -> pa.Table:
+    return staged.filter(pc.field("action") != "delete")
 
 
-def _of_minutes(lake: Lake, derived: Derivation, staged: DataFrame) -> dict[str, Any]:
+# Null is not sane: a comparison with it does not hold, and the row is counted
+
+
+def _ends_after_start() -> Field:
+    return pc.field("ended_at").is_null() | (pc.field("ended_at") >= pc.field("started_at"))
+
+
+def _is_sane_session() -> Field:
+    return _ends_after_start() & (pc.field("readings") > 0) & (pc.field("rise_c") >= 0.0)
+
+
+def _is_sane_outage() -> Field:
+    lasts = pc.field("ended_at").is_null() | (pc.field("ended_at") > pc.field("started_at"))
+    return lasts & pc.field("cause").isin(["sensor", "store", "input"])
+
+
+def _is_sane_alert() -> Field:
+    is_known = pc.field("rule").isin([rule.name for rule in RULES]) | (pc.field("status") == "retracted")
+    return _ends_after_start() & is_known & ((pc.field("status") == "open") == pc.field("ended_at").is_null())
+
+
+def _is_in_range(settings: Settings, *names: str) -> Field:
+    low, high = settings.lowest_temperature_c, settings.highest_temperature_c
+    found = pc.scalar(True)
+    for name in names:
+        found = found & (pc.field(name) >= low) & (pc.field(name) <= high)
+    return found
+
+
+def _is_sane_trend(settings: Settings) -> Field:
+    return (pc.field("readings") > 0) & _is_in_range(settings, "temperature_avg_c", "temperature_min_c", "temperature_max_c")
+
+
+def _is_sane_minute(settings: Settings) -> Field:
+    silent = pc.field("temperature_avg_c").is_null() & (pc.field("sensors_reporting") == 0) & (pc.field("late_rows") == 0)
+    spoken = _is_in_range(settings, "temperature_min_c", "temperature_max_c") & (pc.field("sensors_reporting") >= 1)
+    spoken = spoken & (pc.field("sensors_reporting") <= pc.field("readings"))
+    completeness = (pc.field("completeness") >= 0.0) & (pc.field("completeness") <= 1.0)
+    complete = pc.if_else(pc.field("completeness").is_null(), pc.field("sensors_expected") == 0, completeness)
+    return complete & pc.if_else(pc.field("readings") == 0, silent, spoken)
+
+
+def _of_minutes(derived: Derivation) -> dict[str, Any]:
     """Keys and ranges; completeness among the final minutes that the run touched: the share of expected reports that came."""
-    is_judged = F.col("is_final") & (F.col("sensors_expected") > 0)
-    per_store = (
-        staged.filter("change <> 'delete'")
-        .groupBy("store_id")
-        .agg(
-            (F.count("*") - F.count_distinct("window_start")).alias("doubled"),
-            F.count_if(~F.coalesce(_is_sane_minute(lake.settings), F.lit(False))).alias("odd"),
-            F.sum(F.when(is_judged, F.col("completeness") * F.col("sensors_expected"))).alias("came"),
-            F.sum(F.when(is_judged, F.col("sensors_expected"))).alias("due"),
-            F.sum("readings").alias("readings"),
-            F.collect_set("window_date").alias("days"),
-        )
-    )
-    stores = per_store.collect()
-    due = sum(row.due or 0 for row in stores)
-    shares = {row.store_id: row.came / row.due for row in stores if row.due}
-    worst = min(shares, key=lambda store_id: shares[store_id], default=None)
-    days = {date for row in stores for date in row.days} | {day(hour) for hour in derived.changes.hours}
+    found = staging.staged_table(derived.lake, derived.run, "store_minutes")
+    if found is None:
+        return {**NONE, "completeness": None, "by_store": {}, "unaccounted": _unaccounted(derived, None)}
+    staged = _without_deleted(found)
+    judged = staged.filter(pc.field("is_final") & (pc.field("sensors_expected") > 0))
+    came = pc.multiply(judged["completeness"], judged["sensors_expected"].cast(pa.float64()))
+    stores = judged.select(["store_id", "sensors_expected"]).append_column("came", came).group_by("store_id")
+    rows = stores.aggregate([("sensors_expected", "sum"), ("came", "sum")]).to_pylist()
+    shares = {row["store_id"]: row["came_sum"] / row["sensors_expected_sum"] for row in rows}
+    due, worst = sum(row["sensors_expected_sum"] for row in rows), min(shares, key=lambda store_id: shares[store_id], default=None)
     return {
-        "doubled_keys": sum(row.doubled for row in stores),
-        "out_of_range": sum(row.odd for row in stores),
-        "completeness": sum(row.came or 0 for row in stores) / due if due else None,
+        **_of_changes("store_minutes", staged, _is_sane_minute(derived.lake.settings)),
+        "completeness": sum(row["came_sum"] for row in rows) / due if due else None,
         "by_store": {worst: shares[worst]} if worst is not None else {},
-        "unaccounted": _unaccounted(lake, derived, staged, sorted(days), sum(row.readings for row in stores)),
+        "unaccounted": _unaccounted(derived, found),
     }
 
 
-def _is_sane_minute(settings: Settings) -> Column:
-    low, high = settings.lowest_temperature_c, settings.highest_temperature_c
-    silent = F.col("temperature_avg_c").isNull() & (F.col("sensors_reporting") == 0) & (F.col("late_rows") == 0)
-    spoken = F.col("temperature_min_c").between(low, high) & F.col("temperature_max_c").between(low, high)
-    spoken = spoken & F.col("sensors_reporting").between(1, F.col("readings"))
-    completeness = F.coalesce(F.col("completeness").between(0, 1), F.col("sensors_expected") == 0)
-    return completeness & F.when(F.col("readings") == 0, silent).otherwise(spoken)
-
-
-def _unaccounted(lake: Lake, derived: Derivation, staged: DataFrame, days: list[Any], in_staged: int) -> int:
+def _unaccounted(derived: Derivation, staged: pa.Table | None) -> int:
     """Readings of the touched days, less those that the minutes of these days will count once published."""
+    lake, days = derived.lake, {day(hour) for hour in derived.changes.hours}
+    days |= set(staged["window_date"].unique().to_pylist()) if staged is not None else set()
     if not days:
         return 0
-    published = lake.read("store_minutes").filter(F.col("window_date").isin(days))
-    stay = published.join(staged, list(TABLES["store_minutes"].key), "left_anti").agg(F.sum("readings").alias("readings"))
-    there = derived.readings.filter(F.col("event_date").isin(days)).agg(F.count("*").alias("readings"))
-    in_others, in_readings = (row.readings or 0 for row in stay.unionAll(there).collect())
-    return int(in_readings - in_others - in_staged)
+    key = list(TABLES["store_minutes"].key)
+    minutes = lake.table("store_minutes", [*key, "readings"], pc.field("window_date").isin(sorted(days)))
+    stay = minutes if staged is None else minutes.join(staged.select(key), key, join_type="left anti")
+    counted = [stay["readings"], _without_deleted(staged)["readings"]] if staged is not None else [stay["readings"]]
+    return _readings_on(derived, sorted(days)) - sum(pc.sum(column).as_py() or 0 for column in counted)
 
 
-def _of_readings(derived: Derivation) -> dict[str, Any]:
-    settings, heard = derived.settings, derived.changes.heard
+def _readings_on(derived: Derivation, days: list[date]) -> int:
+    return derived.lake.count("readings", derived.changes.version, pc.field("event_date").isin(days))
+
+
+def _of_readings(derived: Derivation, doubled: int) -> dict[str, Any]:
+    settings, heard = derived.lake.settings, derived.changes.heard
     low, high = round(settings.lowest_temperature_c * 1000), round(settings.highest_temperature_c * 1000)
     newest = max((stay.last_seen_at for stay in derived.stays.values()), default=None)
     return {
-        "doubled_keys": 0 if derived.is_quiet else derived.notable.filter(outages.is_doubled()).count(),
+        "doubled_keys": doubled,
         "out_of_range": sum(each.lowest_mc < low or each.highest_mc > high for each in heard),
         "age_s": None if newest is None else max(0.0, (derived.clock.as_of - newest).total_seconds()),
     }

@@ -33,12 +33,14 @@ class Run:
     booked_until: int  # the last ingest batch that an earlier run booked
     published: Published | None  # the last published state: what derive starts from
     is_publishing: bool = False
+    is_rebuild: bool = False  # it takes no lines: it makes published tables anew
 
     def clock(self, settings: Settings) -> Clock:
         return Clock(utc(self.as_of), settings)
 
     def write(self, step: str) -> Write:
-        return Write(step, self.number)
+        """A rebuild that was not swapped in leaves its number to the next run: their writes have different names."""
+        return Write(f"rebuild/{step}" if self.is_rebuild else step, self.number)
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,15 @@ def under_way(lake: Lake) -> Run | None:
         return None
     fields = json.loads(text)
     return Run(**{**fields, "published": Published(**fields["published"]) if fields["published"] else None})
+
+
+def rebuild(past: History) -> Run:
+    """A run that makes what is published anew, by the same clock. It counts once it is saved."""
+    if past.published is None:
+        raise Stop("nothing is published yet, so there is nothing to rebuild: run a pass first.")
+    number = past.last_number + 1
+    run_id, now = f"rebuild-{number:06d}", iso(datetime.now(UTC))
+    return Run(run_id, run_id, number, past.published.as_of, now, past.booked_until, past.published, is_rebuild=True)
 
 
 def begin(lake: Lake, past: History) -> Run:

@@ -5,11 +5,12 @@ With delta-rs, in milliseconds where Spark takes a second. A table has one kind 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
@@ -34,36 +35,87 @@ class Write:
         return Write(f"{self.app}/{step}", self.number)
 
 
+def table(place: str, columns: Sequence[str] | None = None, condition: Any = None) -> pa.Table:
+    """The rows that meet the condition (of pyarrow.compute), as Arrow has them."""
+    known = DeltaTable(place)
+    found = known.to_pyarrow_dataset(filesystem=_files(place)).to_table(columns=list(columns) if columns else None, filter=condition)
+    wanted = schema_of(known)
+    return found.cast(pa.schema([wanted.field(name) for name in found.schema.names]))
+
+
+def count(place: str, version: int, condition: Any) -> int:
+    """How many rows of that version meet the condition; of whole partitions the files' footers tell."""
+    return int(DeltaTable(place, version=version).to_pyarrow_dataset(filesystem=_files(place)).count_rows(filter=condition))
+
+
 def rows(place: str, columns: Sequence[str] | None = None, where: Sequence[Condition] = ()) -> list[Row]:
     """The rows that meet all conditions; none where there is no table."""
     try:
-        table = DeltaTable(place)
+        known = DeltaTable(place)
     except TableNotFoundError:
         return []
-    # With delta-rs's own file system, threads of Arrow may still call Python when the process ends, and abort it.
-    plain = SubTreeFileSystem(place, LocalFileSystem())
-    found = table.to_pyarrow_table(columns=list(columns) if columns else None, filters=list(where) or None, filesystem=plain)
+    found = known.to_pyarrow_table(columns=list(columns) if columns else None, filters=list(where) or None, filesystem=_files(place))
     return list(found.to_pylist())
 
 
+def _files(place: str) -> SubTreeFileSystem:
+    """With delta-rs's own file system, threads of Arrow may still call Python when the process ends, and abort it."""
+    return SubTreeFileSystem(place, LocalFileSystem())
+
+
 def append(place: str, new: Sequence[Row], write: Write) -> None:
-    _write(place, new, write, "append")
+    table = DeltaTable(place)
+    _write(table, pa.Table.from_pylist(list(new), schema=schema_of(table)), write, "append")
 
 
 def replace(place: str, new: Sequence[Row], write: Write) -> None:
     """These rows instead of all that were there, in one commit."""
-    _write(place, new, write, "overwrite")
-
-
-def _write(place: str, new: Sequence[Row], write: Write, mode: Any) -> None:
     table = DeltaTable(place)
-    done = table.transaction_version(write.app)
-    if done is not None and done >= write.number:
+    _write(table, pa.Table.from_pylist(list(new), schema=schema_of(table)), write, "overwrite")
+
+
+def append_batches(place: str, new: Iterator[pa.RecordBatch], write: Write) -> None:
+    table = DeltaTable(place)
+    _write(table, _reader(new, schema_of(table)), write, "append")
+
+
+def change(place: str, changes: pa.Table, key: Sequence[str], day: str, write: Write) -> None:
+    """Insert, update and delete by the key, as the column `action` says: the days that change are written anew, in one commit.
+
+    Not by delta-rs's own MERGE: the text columns it writes cannot be filtered by readers that use Arrow.
+    """
+    known = DeltaTable(place)
+    if _is_done(known, write):
         return
-    named = CommitProperties(app_transactions=[Transaction(write.app, write.number)])
-    write_deltalake(table, pa.Table.from_pylist(list(new), schema=schema_of(table)), mode=mode, commit_properties=named)
+    days = changes[day].unique()
+    there = table(place, condition=pc.field(day).isin(days))
+    numbered = there.select(list(key)).append_column("row", pa.array(range(len(there)), pa.int64()))
+    stay = numbered.join(changes.select(list(key)), list(key), join_type="left anti")["row"].combine_chunks()
+    new = changes.filter(pc.field("action") != "delete").select(there.schema.names).cast(there.schema)
+    written = pa.concat_tables([there.take(stay.sort()), new])
+    names = ", ".join(f"'{each}'" for each in days.to_pylist())
+    write_deltalake(known, written, mode="overwrite", predicate=f"{day} IN ({names})", commit_properties=_named(write))
+
+
+def _write(table: DeltaTable, new: Any, write: Write, mode: Any) -> None:
+    if _is_done(table, write):
+        return
+    write_deltalake(table, new, mode=mode, commit_properties=_named(write))
     if mode == "append" and table.version() % COMPACT_EVERY == 0:
         table.optimize.compact()
+
+
+def _is_done(table: DeltaTable, write: Write) -> bool:
+    done = table.transaction_version(write.app)
+    return done is not None and done >= write.number
+
+
+def _named(write: Write) -> CommitProperties:
+    return CommitProperties(app_transactions=[Transaction(write.app, write.number)])
+
+
+def _reader(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatchReader:
+    return pa.RecordBatchReader.from_batches(schema, (batch.select(schema.names).cast(schema) for batch in batches if len(batch)))
 
 
 def schema_of(table: DeltaTable) -> pa.Schema:

@@ -1,73 +1,100 @@
-"""Staged changes: what a run wants to change in the published tables, kept beside them until the checks have passed."""
+"""Staged changes: what a run wants to change in the published tables, kept beside them until the checks have passed.
+
+A table's changes are a folder of Parquet files with its columns and `action` (insert, update, delete). Those that reviews of sensors or
+stores find, done by Spark, lie together in one folder, a struct for each table: `episodes`, `windows`.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from include.tables import TABLES
 from spark_jobs.runtime import small_tables, storage
 from spark_jobs.runtime.lake import Lake
+from spark_jobs.runtime.row_format import EPISODES, WINDOWS
 from spark_jobs.runtime.run import Run
 from spark_jobs.runtime.small_tables import Row
 
+TOGETHER = {"episodes": EPISODES, "windows": WINDOWS}
+DAY_OF = {"started_date": "started_at", "window_date": "window_start"}
+
 
 def place(lake: Lake, run: Run, name: str = "") -> str:
-    return lake.place("staging", f"{run.number:06d}", *([name] if name else []))
+    return lake.place(_folder(run), f"{run.number:06d}", *([name] if name else []))
+
+
+def _folder(run: Run) -> str:
+    """A rebuild that is only looked at must not disturb a run that is under way."""
+    return "rebuilt" if run.is_rebuild else "staging"
 
 
 def start(lake: Lake, run: Run) -> None:
     """Whatever an earlier attempt, or an earlier run, staged is out of date."""
-    storage.delete(lake.place("staging"))
+    storage.delete(lake.place(_folder(run)))
     storage.make_folder(place(lake, run))
 
 
-def stage(lake: Lake, run: Run, table: str, changes: DataFrame) -> DataFrame:
-    """Write the changes down and give them back from there, so that they are worked out once."""
-    where = place(lake, run, table)
-    changes.select(*TABLES[table].names, "change").write.mode("overwrite").parquet(where)
-    return staged(lake, run, table)
-
-
-def staged(lake: Lake, run: Run, table: str) -> DataFrame:
-    return lake.spark.read.schema(f"{TABLES[table].schema}, change string").parquet(place(lake, run, table))
-
-
-def is_staged(lake: Lake, run: Run, table: str) -> bool:
-    return storage.exists(place(lake, run, table))
+def stage_table(lake: Lake, run: Run, table: str, changes: pa.Table) -> None:
+    """What the driver worked out."""
+    _write_parquet(f"{place(lake, run, table)}/changes.parquet", changes)
 
 
 def stage_rows(lake: Lake, run: Run, table: str, rows: list[Row]) -> None:
     """A small table, whole."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(rows, schema=small_tables.schema_of(DeltaTable(lake.path(table)))), sink)
-    storage.write_bytes(place(lake, run, table), sink.getvalue().to_pybytes())
+    _write_parquet(place(lake, run, table), pa.Table.from_pylist(rows, schema=small_tables.schema_of(DeltaTable(lake.path(table)))))
 
 
 def staged_rows(lake: Lake, run: Run, table: str) -> list[Row]:
     return list(pq.read_table(pa.BufferReader(storage.read_bytes(place(lake, run, table)))).to_pylist())
 
 
-def difference(table: str, fresh: DataFrame, published: DataFrame, content: list[str], deletes: bool = True) -> DataFrame:
-    """Rows of `fresh` that are new or say something else than the published ones (with the old `revision`, if the table has one),
-    and published ones that are no longer there."""
-    key = list(TABLES[table].key)
-    rest = [name for name in content if name not in key]
-    old_revision = [F.col("revision").alias("old_revision")] if "revision" in published.columns else []
-    was_final = [F.col("is_final").alias("was_final")] if "is_final" in published.columns else []
-    before = published.select(*key, F.struct(*rest).alias("before"), F.lit(True).alias("is_published"), *old_revision, *was_final)
-    after = fresh.withColumns({"after": F.struct(*rest), "is_fresh": F.lit(True)})
-    both = after.join(before, key, "full" if deletes else "left")
-    changed = both.filter(~F.col("after").eqNullSafe(F.col("before")))
-    return changed.withColumn(
-        "change", F.when(F.col("is_fresh"), F.when(F.col("is_published"), "update").otherwise("insert")).otherwise("delete")
-    )
+def is_staged(lake: Lake, run: Run, table: str) -> bool:
+    return storage.exists(place(lake, run, table))
+
+
+def staged(lake: Lake, run: Run, table: str) -> Iterator[pa.RecordBatch]:
+    """A table's changes: its columns and `action`, as many rows at once as a file's row group has."""
+    if is_staged(lake, run, table):
+        yield from (_with_day(table, batch) for batch in ds.dataset(place(lake, run, table)).to_batches())
+        return
+    for folder, kinds in TOGETHER.items():
+        for kind, name in kinds.items():
+            if name == table and is_staged(lake, run, folder):
+                changed = ds.dataset(place(lake, run, folder)).to_batches(columns=["action", kind], filter=ds.field(kind).is_valid())
+                for batch in changed:
+                    rows = pa.RecordBatch.from_struct_array(batch[kind]).append_column("action", batch["action"])
+                    yield _with_day(table, rows)
+
+
+def _with_day(table: str, rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The column by which the table is partitioned, where it is not there yet."""
+    missing = [name for name in TABLES[table].partitioned_by if name not in rows.schema.names]
+    return rows.append_column(missing[0], rows[DAY_OF[missing[0]]].cast(pa.date32())) if missing else rows
+
+
+def staged_table(lake: Lake, run: Run, table: str) -> pa.Table | None:
+    batches = [batch for batch in staged(lake, run, table) if len(batch)]
+    return pa.Table.from_batches(batches) if batches else None
+
+
+def add_together(lake: Lake, run: Run, folder: str, changed: DataFrame) -> list[tuple[str, str]]:
+    """Write down what reviews found, rows of several tables; their notes are given back, with whom they are about."""
+    where = place(lake, run, folder)
+    known = set(storage.names(where)) if storage.exists(where) else set()
+    changed.write.mode("append").parquet(where)
+    new = [f"{where}/{name}" for name in storage.names(where) if name not in known and name.endswith(".parquet")]
+    if not new:
+        return []
+    notes = ds.dataset(new).to_table(columns=[changed.columns[0], "note"], filter=ds.field("note").is_valid())
+    return list(zip(*(column.to_pylist() for column in notes.columns), strict=True))
 
 
 def write_notes(lake: Lake, run: Run, name: str, notes: dict[str, Any]) -> None:
@@ -76,3 +103,9 @@ def write_notes(lake: Lake, run: Run, name: str, notes: dict[str, Any]) -> None:
 
 def read_notes(lake: Lake, run: Run, name: str) -> dict[str, Any]:
     return dict(json.loads(storage.read_text(place(lake, run, f"{name}.json")) or "{}"))
+
+
+def _write_parquet(where: str, table: pa.Table) -> None:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    storage.write_bytes(where, sink.getvalue().to_pybytes())

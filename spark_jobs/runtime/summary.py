@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from include.settings import Settings, iso
-from spark_jobs.runtime import small_tables
+from spark_jobs.runtime import acknowledgements, small_tables
 from spark_jobs.runtime.small_tables import Row
 
 MOST = 8  # rows of a list that people read before they stop
@@ -66,21 +66,31 @@ def _silent(settings: Settings) -> str:
 
 
 def _alerts(settings: Settings) -> str:
-    alerts = _rows(settings, "alerts", ["rule", "status", "severity", "sensor_id", "store_id", "started_at"])
+    alerts = _rows(settings, "alerts", ["alert_id", "rule", "status", "severity", "sensor_id", "store_id", "started_at", "ended_at"])
+    said = _rows(settings, "acknowledgements", None)
     current = [row for row in alerts if row["status"] != "retracted"]
     rules = Counter((row["rule"], row["status"]) for row in current)
     lines = [
         f"Alerts: {len(current):,}"
         + (f" ({', '.join(f'{count:,} {rule} {status}' for (rule, status), count in sorted(rules.items()))})" if current else "")
     ]
-    is_open = sorted((row for row in current if row["status"] == "open"), key=lambda row: row["started_at"])
+    grave = ("critical", "warning", "info")
+    is_open = sorted((row for row in current if row["status"] == "open"), key=lambda row: (grave.index(row["severity"]), row["started_at"]))
     return "\n".join(
         lines
         + _listed(
             is_open,
-            lambda row: f"{row['severity']}: {row['rule']} {row['sensor_id']} in {row['store_id']} since {_time(row['started_at'])}",
+            lambda row: (
+                f"{row['severity']}: {row['rule']} {row['sensor_id']} in {row['store_id']} since {_time(row['started_at'])}"
+                f" ({row['alert_id'][:8]}){_acknowledged(row, said)}"
+            ),
         )
     )
+
+
+def _acknowledged(alert: Row, said: list[Row]) -> str:
+    on_it = acknowledgements.of(alert, said)
+    return f", {on_it[-1]['acknowledged_by']}: {on_it[-1]['comment']}" if on_it else ""
 
 
 def _checks(settings: Settings, run: dict[str, Any]) -> str:

@@ -1,155 +1,129 @@
-"""alerts: episodes per rule and sensor. Each rule of `include/rules.py` has a kind, and each kind one function here."""
+"""alerts: what the rules find, as rows with a life: opened, resolved, moved, retracted; and the events that tell of it (P13, P17)."""
 
 from __future__ import annotations
 
-from functools import reduce
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+from include.rules import Rule
+from spark_jobs.transforms.limits import Limits
+from spark_jobs.transforms.suppressions import Suppressions
+from spark_jobs.transforms.track import AFTER_ALL, SECOND, Episode
 
-from include.rules import Drop, Outage, Rule
-from include.tables import EVIDENCE_READING
+Alert = dict[str, Any]
+Event = dict[str, Any]
 
 CONTENT = (
     "rule", "severity", "sensor_id", "store_id", "started_at", "ended_at", "peak", "evidence",
     "limit_low_c", "limit_high_c", "status", "suppressed_by", "superseded_by",
 )  # fmt: skip
+TOLD = ("rule", "severity", "sensor_id", "store_id", "started_at", "ended_at", "peak", "suppressed_by", "superseded_by")
+HISTORIC_AFTER_S = 24 * 3600
 
 
-def longest_look_back_s(rules: tuple[Rule, ...]) -> int:
-    """How far before a changed reading a rule may have to look."""
-    return max((rule.when.within_s for rule in rules if isinstance(rule.when, Drop)), default=0)
+@dataclass(frozen=True)
+class Desk:
+    """Where alerts are written: by which run and clock, with which limits and suppressions."""
 
+    limits: Limits
+    suppressions: Suppressions
+    as_of: int
+    run_id: str
+    number: int
+    is_backfill: bool = False  # nobody is paged for history
 
-def is_notable(rules: tuple[Rule, ...]) -> Column:
-    """Readings that some rule finds notable, given the one before; all others need not be kept."""
-    return reduce(lambda left, right: left | right, (is_drop(rule.when) for rule in rules if isinstance(rule.when, Drop)), F.lit(False))
-
-
-def episodes(rule: Rule, neighbours: DataFrame, outages: DataFrame) -> DataFrame:
-    """What the rule finds, before it becomes an alert."""
-    found = from_outages(outages) if isinstance(rule.when, Outage) else from_drops(neighbours, rule.when)
-    return found.withColumns({"rule": F.lit(rule.name), "severity": F.lit(rule.severity)})
-
-
-def from_outages(outages: DataFrame) -> DataFrame:
-    return outages.select(
-        "sensor_id",
-        F.col("reading_store_id").alias("store_id"),
-        "started_at",
-        "ended_at",
-        F.lit(None).cast("double").alias("peak"),
-        _evidence(F.col("first"), _none(), F.col("last"), _none()),
-    )
-
-
-def from_drops(neighbours: DataFrame, drop: Drop) -> DataFrame:
-    reading = F.col("reading")
-    return neighbours.filter(is_drop(drop)).select(
-        "sensor_id",
-        "store_id",
-        F.col("event_ts").alias("started_at"),
-        F.col("event_ts").alias("ended_at"),
-        F.col("temperature_c").alias("peak"),
-        _evidence(reading, reading, reading, F.col("previous")),
-    )
-
-
-def is_drop(drop: Drop) -> Column:
-    """Compared in whole thousandths, so that 8.2 → 3.2 is a drop of exactly 5."""
-    fall_mc = F.rint(F.col("previous.temperature_c") * 1000) - F.rint(F.col("temperature_c") * 1000)
-    age_us = F.unix_micros("event_ts") - F.unix_micros("previous.event_ts")
-    return (fall_mc > round(drop.by_c * 1000)) & (age_us <= drop.within_s * 1_000_000)
-
-
-def build(found: DataFrame, limits: DataFrame, suppressions: DataFrame) -> DataFrame:
-    named = found.withColumns(
-        {
-            "alert_id": alert_id(),
-            "status": F.when(F.col("ended_at").isNull(), "open").otherwise("resolved"),
-            "superseded_by": F.lit(None).cast("string"),
+    def alert(self, rule: Rule, sensor_id: str, found: Episode) -> Alert:
+        limit = self.limits.in_force(found.store_id, found.started_at)
+        return {
+            "alert_id": alert_id(rule.name, sensor_id, found.started_at),
+            "rule": rule.name,
+            "severity": rule.severity,
+            "sensor_id": sensor_id,
+            "store_id": found.store_id,
+            "started_at": found.started_at,
+            "ended_at": found.ended_at,
+            "peak": found.peak,
+            "evidence": {"first": found.first, "worst": found.worst, "last": found.last, "before": found.before},
+            "limit_low_c": _degrees(limit.low_mc if limit else None),
+            "limit_high_c": _degrees(limit.high_mc if limit else None),
+            "status": "open" if found.ended_at is None else "resolved",
+            "suppressed_by": self.suppressions.reason(rule.name, sensor_id, found.store_id, found.started_at),
+            "superseded_by": None,
         }
-    )
-    return named.transform(with_limits, limits).transform(with_suppression, suppressions)
+
+    def changed(self, fresh: Iterable[Alert], published: Mapping[str, Alert]) -> list[tuple[Alert, list[Event]]]:
+        """The alerts that are other than published, with the events that say so. `published` are those that the fresh ones stand
+        against: what is not borne out any more is retracted."""
+        now = {alert["alert_id"]: alert for alert in fresh}
+        gone = [alert for key, alert in published.items() if key not in now and alert["status"] != "retracted"]
+        wanted = [*now.values(), *(self._retracted(alert, now.values()) for alert in gone)]
+        return [self._written(alert, published.get(alert["alert_id"])) for alert in wanted if _differs(alert, published)]
+
+    def _retracted(self, alert: Alert, fresh: Iterable[Alert]) -> Alert:
+        """`superseded_by` names the first that took its place; open exactly while it has no end."""
+        successors = sorted((other for other in fresh if overlap(other, alert)), key=lambda other: other["started_at"])
+        end = alert["ended_at"] if alert["ended_at"] is not None else max(alert["started_at"], self.as_of)
+        successor = successors[0]["alert_id"] if successors else None
+        return {**alert, "status": "retracted", "superseded_by": successor, "ended_at": end}
+
+    def _written(self, alert: Alert, before: Alert | None) -> tuple[Alert, list[Event]]:
+        revision = 0 if before is None else before["revision"] + 1
+        written = {**alert, "revision": revision, "run_id": self.run_id}
+        return written, [self._event(written, change) for change in changes(before, alert)]
+
+    def _event(self, alert: Alert, change: str) -> Event:
+        """The same id on every retry: an alert has each revision once."""
+        at = {"opened": alert["started_at"], "resolved": alert["ended_at"], "retracted": self.as_of}[change]
+        ended = alert["ended_at"]
+        return {
+            **{name: alert[name] for name in TOLD},
+            "event_id": _hash(f"{alert['alert_id']}|{change}|{alert['revision']}"),
+            "alert_id": alert["alert_id"],
+            "change": change,
+            "at": at,
+            "is_historic": self.is_backfill or (ended is not None and ended < self.as_of - HISTORIC_AFTER_S * SECOND),
+            "run_id": self.run_id,
+            "number": self.number,
+        }
 
 
-def alert_id() -> Column:
-    started_at = F.date_format("started_at", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
-    return F.substring(F.sha2(F.concat_ws("|", "rule", "sensor_id", started_at), 256), 1, 32)
+def changes(before: Alert | None, after: Alert) -> list[str]:
+    """What a receiver has to be told. An alert that is seen for the first time when it is over was opened, and is resolved."""
+    was, now = before["status"] if before and before["status"] != "retracted" else None, after["status"]
+    if was == now:
+        return []
+    if now == "retracted":
+        return ["retracted"]
+    if now == "open":
+        return ["opened"]
+    return ["resolved"] if was else ["opened", "resolved"]
 
 
-def with_limits(alerts: DataFrame, limits: DataFrame) -> DataFrame:
-    """The store's limits in force at the first reading; of several the one that came into force last."""
-    spans = limits.groupBy("store_id").agg(
-        F.array_sort(F.collect_list(F.struct("valid_from", "valid_to", "low_c", "high_c"))).alias("spans")
-    )
-    at = F.col("started_at")
-    in_force = F.filter(
-        "spans",
-        lambda span: (span["valid_from"].isNull() | (span["valid_from"] <= at)) & (span["valid_to"].isNull() | (at < span["valid_to"])),
-    )
-    shown = {f"limit_{side}_c": F.rint(F.col(f"in_force.{side}_c") * 1000) / 1000 for side in ("low", "high")}
-    with_spans = alerts.join(F.broadcast(spans), "store_id", "left").withColumn("in_force", F.try_element_at(in_force, F.lit(-1)))
-    return with_spans.withColumns(shown).drop("spans", "in_force")
+def alert_id(rule: str, sensor_id: str, started_at: int) -> str:
+    milliseconds = started_at // 1000 % 1000
+    text = datetime.fromtimestamp(started_at // SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return _hash(f"{rule}|{sensor_id}|{text}.{milliseconds:03d}Z")
 
 
-def with_suppression(alerts: DataFrame, suppressions: DataFrame) -> DataFrame:
-    """Marks an alert that starts in a suppression window; of several the first in the file's order of time."""
-    windows = suppressions.groupBy("store_id").agg(
-        F.array_sort(
-            F.collect_list(
-                F.struct(
-                    F.col("from").alias("since"),
-                    F.coalesce("reason", F.lit("suppressed")).alias("reason"),
-                    F.col("to").alias("until"),
-                    "sensor_id",
-                    "rule",
-                )
-            )
-        ).alias("windows")
-    )
-
-    def applies(window: Column) -> Column:
-        return (
-            (window["since"].isNull() | (window["since"] <= F.col("started_at")))
-            & (window["until"].isNull() | (F.col("started_at") < window["until"]))
-            & (window["sensor_id"].isNull() | (window["sensor_id"] == F.col("sensor_id")))
-            & (window["rule"].isNull() | (window["rule"] == F.col("rule")))
-        )
-
-    marked = alerts.join(F.broadcast(windows), "store_id", "left")
-    return marked.withColumn("suppressed_by", F.try_element_at(F.filter("windows", applies), F.lit(1))["reason"]).drop("windows")
+def _hash(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:32]
 
 
-def retracted(gone: DataFrame, current: DataFrame, as_of: Column) -> DataFrame:
-    """Published alerts that the readings no longer bear out; `superseded_by` names the one that took their place, if any."""
-    successors = current.select(
-        F.col("rule").alias("new_rule"), F.col("sensor_id").alias("new_sensor_id"), F.col("alert_id").alias("new_id"),
-        F.col("started_at").alias("new_start"), F.coalesce("ended_at", F.lit("9999-01-01").cast("timestamp")).alias("new_end"),
-    )  # fmt: skip
-    overlap = (F.col("new_start") <= F.coalesce("ended_at", F.lit("9999-01-01").cast("timestamp"))) & (
-        F.col("started_at") <= F.col("new_end")
-    )
-    same = (F.col("rule") == F.col("new_rule")) & (F.col("sensor_id") == F.col("new_sensor_id"))
-    first = Window.partitionBy("alert_id").orderBy("new_start")
-    return (
-        gone.join(successors, same & overlap, "left")
-        .withColumn("place", F.row_number().over(first))
-        .filter("place = 1")
-        .withColumns(
-            {
-                "superseded_by": F.col("new_id"),
-                "status": F.lit("retracted"),
-                "ended_at": F.coalesce("ended_at", F.greatest("started_at", as_of)),  # open exactly while it has no end
-            }
-        )
-        .select("alert_id", *CONTENT)
-    )
+def _differs(alert: Alert, published: Mapping[str, Alert]) -> bool:
+    before = published.get(alert["alert_id"])
+    return before is None or any(alert[name] != before[name] for name in CONTENT)
 
 
-def _evidence(first: Column, worst: Column, last: Column, before: Column) -> Column:
-    return F.struct(first.alias("first"), worst.alias("worst"), last.alias("last"), before.alias("before")).alias("evidence")
+def overlap(one: Alert, other: Alert) -> bool:
+    return bool(one["started_at"] <= _end(other) and other["started_at"] <= _end(one))
 
 
-def _none() -> Column:
-    return F.lit(None).cast(EVIDENCE_READING)
+def _end(alert: Alert) -> int:
+    return AFTER_ALL if alert["ended_at"] is None else int(alert["ended_at"])
+
+
+def _degrees(thousandths: int | None) -> float | None:
+    return None if thousandths is None else thousandths / 1000

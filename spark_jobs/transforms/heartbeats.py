@@ -100,6 +100,8 @@ def row(sensor: Sensor, cause: str | None, clock: Clock) -> dict[str, Any]:
         "last_door_open": words and words.door_open,
         "last_battery_pct": words and words.battery_pct,
         "silent_after_s": sensor.silent_after_s,
+        "is_silent": sensor.is_silent,
+        "silence_ended_at": sensor.silence_ended_at if sensor.is_silent else None,
     }
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 
@@ -36,17 +36,18 @@ class Heard:
     highest_mc: int
 
 
-def per_sensor_and_store(readings: DataFrame) -> DataFrame:
-    """One row for each `Heard`."""
+def per_sensor_and_store(readings: DataFrame, *further: Column, measures: Sequence[Column] = ()) -> DataFrame:
+    """One row for each `Heard`; `further` columns divide it, `measures` add to it."""
     words = F.max_by(F.struct("temperature_c", "door_open", "battery_pct"), "event_ts")
-    heard = readings.groupBy("sensor_id", "store_id").agg(
+    heard = readings.groupBy("sensor_id", "store_id", *further).agg(
         F.min("event_ts").alias("first_seen_at"),
         F.max("event_ts").alias("last_seen_at"),
         words.alias("words"),
         F.min("temperature_mc").alias("lowest_mc"),
         F.max("temperature_mc").alias("highest_mc"),
+        *measures,
     )
-    return heard.select("sensor_id", "store_id", "first_seen_at", "last_seen_at", "words.*", "lowest_mc", "highest_mc")
+    return heard.select("*", "words.*").drop("words")
 
 
 def merged(before: Stays, heard: Iterable[Heard]) -> dict[tuple[str, str], Stay]:

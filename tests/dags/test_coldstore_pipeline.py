@@ -14,11 +14,17 @@ from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import DAG, BaseOperator, CronDataIntervalTimetable
 from airflow.sdk.api.datamodels._generated import DagRun
 from airflow.sdk.definitions.param import process_params
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException, ParamValidationError
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowNotFoundException,
+    AirflowSkipException,
+    ParamValidationError,
+)
 
 PROJECT = Path(__file__).resolve().parents[2]
 DAG_FILES = sorted((PROJECT / "dags").glob("*.py"))
-JOBS = ["ingest_readings", "derive_tables", "check_quality", "publish_tables"]
+JOBS = ["ingest_readings", "derive_tables", "check_quality", "publish_tables", "deliver_alerts"]
 
 
 @pytest.fixture
@@ -89,7 +95,7 @@ def test_a_run_covers_ten_minutes_and_is_alone(dag: DAG) -> None:
 
 def test_the_jobs_run_in_the_order_of_a_pass(dag: DAG) -> None:
     assert [task.task_id for task in dag.topological_sort()] == JOBS
-    assert [sorted(dag.get_task(job).downstream_task_ids) for job in JOBS] == [["derive_tables"], ["check_quality"], ["publish_tables"], []]
+    assert [sorted(dag.get_task(job).downstream_task_ids) for job in JOBS] == [[job] for job in JOBS[1:]] + [[]]
 
 
 @pytest.mark.parametrize("job", JOBS)
@@ -105,7 +111,7 @@ def test_a_task_is_a_job_of_the_same_name_in_the_one_writers_slot(dag: DAG, job:
 
 @pytest.mark.parametrize(
     ("job", "retries"),
-    [("ingest_readings", 2), ("derive_tables", 2), ("check_quality", 0), ("publish_tables", 2)],
+    [("ingest_readings", 2), ("derive_tables", 2), ("check_quality", 0), ("publish_tables", 2), ("deliver_alerts", 1)],
     ids=lambda value: str(value),
 )
 def test_what_may_pass_is_tried_again_and_a_held_run_is_not(dag: DAG, job: str, retries: int) -> None:
@@ -222,6 +228,27 @@ def test_a_missing_connection_is_an_error_not_yarn(dag: DAG, monkeypatch: pytest
     task: Any = dag.get_task("derive_tables").prepare_for_execution()
     with pytest.raises(AirflowException, match="coldstore_spark"):
         task._pre_execute_hook({})
+
+
+# --- the webhook --------------------------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_webhook_nothing_is_started_and_the_task_says_so(dag: DAG, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("airflow.sdk.execution_time.context._get_connection", missing)
+    task: Any = dag.get_task("deliver_alerts").prepare_for_execution()
+    with pytest.raises(AirflowSkipException, match="COLDSTORE_WEBHOOK_URL"):
+        task._pre_execute_hook({})
+    monkeypatch.setenv("COLDSTORE_WEBHOOK_URL", "https://example.com/alerts")
+    with pytest.raises(AirflowException, match="coldstore_spark"):
+        task._pre_execute_hook({})
+
+
+def test_what_a_task_shows_of_itself_holds_no_secret(dag: DAG, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLDSTORE_WEBHOOK_URL", "https://example.com/a-token-in-the-address")
+    monkeypatch.setenv("COLDSTORE_WEBHOOK_SECRET", "a-secret")
+    for job in JOBS:
+        shown = repr(environment(dag, a_run(**SCHEDULED), job)) + repr(dag.get_task(job).__dict__)
+        assert "a-secret" not in shown and "a-token" not in shown
 
 
 def missing(conn_id: str) -> None:

@@ -33,6 +33,8 @@ def counts() -> Callable[..., Counts]:
             "quarantine": {"share": 0.0, "lines": 5000},
             "readings": {**keys_and_ranges, "late_share": 0.0, "age_s": 60},
             "store_minutes": {**keys_and_ranges, "unaccounted": 0, "completeness": 1.0},
+            "store_trends": {**keys_and_ranges},
+            "door_sessions": {**keys_and_ranges},
             "heartbeats": {**keys_and_ranges},
             "outages": {**keys_and_ranges},
             "alerts": {**keys_and_ranges},

@@ -27,6 +27,8 @@ KEYS = {
     "outages": "each sensor and start stands once",
     "alerts": "each alert stands once",
     "sensor_stores": "each sensor and store stands once",
+    "store_trends": "each store and window stands once",
+    "door_sessions": "each sensor and start stands once",
 }
 
 CASES = [

@@ -1,6 +1,6 @@
-"""The rival's work in DuckDB's SQL: judge every line, take duplicates out, and derive minutes, outages and drops.
+"""The rival's `readings` and `quarantine` in DuckDB's SQL: judge every line, take duplicates out.
 
-The rules are those of a pass (P2, P6 and the derived tables), as far as SQL says them sensibly.
+The rules are those of a pass (P2 and P6), as far as SQL says them sensibly.
 """
 
 from __future__ import annotations
@@ -134,73 +134,15 @@ QUARANTINE = """
 
 ONLY_READINGS = "DELETE FROM judged WHERE reasons IS NOT NULL OR rowid IN (SELECT line_id FROM repeated WHERE is_again)"
 
+IS_LATE = """
+    CREATE VIEW readings AS
+    SELECT *, arrived_at >= date_trunc('minute', event_ts) + INTERVAL '3 minutes 30 seconds' AS is_late FROM judged"""
+
+# What is written of them.
 READINGS = """
     SELECT sensor_id, store_id, event_ts, temperature_mc / 1000 AS temperature_c, door_open, battery_pct, event_id, arrived_at,
         (epoch_ms(arrived_at) - epoch_ms(event_ts)) / 1000 AS lateness_s, is_late, filename AS source, temperature_mc,
         event_ts::date AS event_date
     FROM readings JOIN files USING (file_id, arrived_at)"""
 
-IS_LATE = """
-    CREATE VIEW readings AS
-    SELECT *, arrived_at >= date_trunc('minute', event_ts) + INTERVAL '3 minutes 30 seconds' AS is_late FROM judged"""
-
-MEASURED = """
-    CREATE TABLE measured AS
-    SELECT store_id, date_trunc('minute', event_ts) AS window_start, count(*) AS readings, count(DISTINCT sensor_id) AS sensors_reporting,
-        (sum(temperature_mc)::bigint / count(*)) / 1000 AS temperature_avg_c, min(temperature_mc) / 1000 AS temperature_min_c,
-        max(temperature_mc) / 1000 AS temperature_max_c, count_if(door_open) / nullif(count(door_open), 0) AS door_open_share,
-        count_if(is_late)::bigint AS late_rows, max(event_ts) AS last_reading_at
-    FROM readings GROUP BY ALL"""
-
-MINUTES = """
-    WITH frontiers AS (
-        SELECT store_id, greatest(max(last_reading_at) - INTERVAL 30 SECOND, $as_of - INTERVAL 10 MINUTE) - INTERVAL 2 MINUTE AS final_until
-        FROM measured GROUP BY store_id
-    ), gaps AS (
-        SELECT store_id, window_start + INTERVAL 1 MINUTE AS since, least(
-            lead(window_start) OVER (PARTITION BY store_id ORDER BY window_start), date_trunc('minute', final_until),
-            date_trunc('minute', last_reading_at + INTERVAL 24 HOUR - INTERVAL 1 MICROSECOND) + INTERVAL 1 MINUTE) AS until
-        FROM measured JOIN frontiers USING (store_id)
-    ), silent AS (
-        SELECT store_id, unnest(range(since, until, INTERVAL 1 MINUTE)) AS window_start, 0 AS readings, 0 AS sensors_reporting,
-            0 AS late_rows
-        FROM gaps WHERE since < until
-    )
-    SELECT *, window_start + INTERVAL 1 MINUTE AS window_end, window_start + INTERVAL 1 MINUTE <= final_until AS is_final,
-        window_start::date AS window_date
-    FROM (SELECT * FROM measured UNION ALL BY NAME SELECT * FROM silent) JOIN frontiers USING (store_id)"""
-
-# One sort serves outages and drops.
-NEIGHBOURS = """
-    CREATE TABLE notable AS
-    SELECT readings.*, home, retired_at, timeout, lead(event_ts) OVER in_order AS next_ts,
-        coalesce(lag(temperature_mc) OVER in_order - temperature_mc > 5000
-            AND event_ts - lag(event_ts) OVER in_order <= INTERVAL 10 MINUTE, false) AS is_drop
-    FROM (SELECT sensor_id, store_id, event_ts, temperature_mc FROM readings) AS readings LEFT JOIN inventory USING (sensor_id)
-    WINDOW in_order AS (PARTITION BY sensor_id ORDER BY event_ts)
-    QUALIFY is_drop OR next_ts IS NULL OR next_ts - event_ts > coalesce(timeout, INTERVAL 2 MINUTE)"""
-
-OUTAGES = """
-    CREATE TABLE outages AS
-    SELECT sensor_id, coalesce(home, store_id) AS store_id, event_ts AS started_at,
-        coalesce(next_ts, CASE WHEN retired_at <= $as_of THEN retired_at END) AS ended_at, store_id AS reading_store_id
-    FROM notable
-    WHERE coalesce(next_ts, least($as_of - INTERVAL 30 SECOND, CASE WHEN retired_at <= $as_of THEN retired_at END)) - event_ts
-        > coalesce(timeout, INTERVAL 2 MINUTE)"""
-
-ALERTS = """
-    WITH found AS (
-        SELECT 'sudden_drop' AS rule, sensor_id, store_id, event_ts AS started_at, event_ts AS ended_at, temperature_mc / 1000 AS peak
-        FROM notable WHERE is_drop
-        UNION ALL
-        SELECT 'missed_heartbeat', sensor_id, reading_store_id, started_at, ended_at, NULL FROM outages
-    )
-    SELECT sha256(concat_ws('|', rule, sensor_id, strftime(started_at, '%Y-%m-%dT%H:%M:%S.%gZ')))[:32] AS alert_id,
-        'warning' AS severity, *, CASE WHEN ended_at IS NULL THEN 'open' ELSE 'resolved' END AS status
-    FROM found"""
-
-INVENTORY = """
-    CREATE TABLE inventory AS
-    SELECT sensor_id, store_id AS home, replace(retired_at, 'Z', '')::timestamp AS retired_at,
-        to_seconds(silent_after_s::integer) AS timeout
-    FROM read_csv($path, header = true, all_varchar = true, nullstr = '')"""
+STEPS = (REPEATED, QUARANTINE, ONLY_READINGS, IS_LATE)

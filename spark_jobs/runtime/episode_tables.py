@@ -1,0 +1,335 @@
+"""outages, door_sessions, alerts and alert_events: which sensors are looked at again, by Spark, one sensor at a time.
+
+The driver says which stretches of which sensors (from what changed and what is published there), Spark brings each sensor its readings and
+its published rows, and `review` says what changes. Causes of outages depend on all sensors together: they come last, on the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from include.rules import RULES, DoorLeftOpen
+from include.tables import TABLES
+from spark_jobs.runtime import staging
+from spark_jobs.runtime.derivation import Derivation
+from spark_jobs.runtime.event_slices import HOUR_S, within
+from spark_jobs.runtime.row_format import EPISODES, RowFormat
+from spark_jobs.transforms import outage_causes, stretches, track
+from spark_jobs.transforms.alerts import Desk
+from spark_jobs.transforms.limits import Limits
+from spark_jobs.transforms.outage_causes import Spans
+from spark_jobs.transforms.review import Review, TooShort
+from spark_jobs.transforms.stretches import EVERYTHING, Known, Sensed, Span, Stretch
+from spark_jobs.transforms.suppressions import Suppressions
+from spark_jobs.transforms.track import SECOND, Track, micros
+
+PUBLISHED = ("outage", "session", "alert")  # what a review stands against
+TOO_SHORT, DOUBLED = "too short", "doubled"
+HOUR = HOUR_S * SECOND
+
+
+class EpisodeTables:
+    def __init__(self, derived: Derivation) -> None:
+        self.derived, self.lake, self.settings = derived, derived.lake, derived.lake.settings
+        self.format = RowFormat.of(self.lake, "sensor_id", EPISODES)
+        self.doubled_keys = 0
+
+    # What is looked at again
+
+    def stage(self) -> None:
+        derived = self.derived
+        if derived.is_whole:
+            self._review(
+                [self._sensed(name, (EVERYTHING,)) for name in self._spoken],
+                self.format.published(self.lake, dict.fromkeys((EPISODES[kind] for kind in PUBLISHED), F.lit(True))),
+            )
+            return
+        near = self._published_near()
+        sensors = [self._sensed(name, found) for name, found in self._stretches(near).items()]
+        if too_short := self._review(sensors, near) if sensors else []:
+            # What could not be told from a stretch is told from the whole sensor.
+            again = [replace(self._sensed(name, (EVERYTHING,)), only=self._near(name)) for name in too_short]
+            self._review(again, self._published_of(too_short))
+
+    @cached_property
+    def _spoken(self) -> list[str]:
+        return [name for name, sensor in self.derived.sensors.items() if sensor.words]
+
+    def _sensed(self, name: str, found: tuple[Stretch, ...]) -> Sensed:
+        sensor = self.derived.sensors[name]
+        words = sensor.words
+        assert words is not None
+        return Sensed(
+            name,
+            sensor.known.store_id if sensor.known else None,
+            self._stores[name],
+            micros(words.first_seen_at, 0),
+            micros(words.last_seen_at, 0),
+            sensor.silent_after_s * SECOND,
+            sensor.is_silent,
+            _micros_or_none(sensor.silence_ended_at),
+            found,
+            may_resume=self.derived.rebuilt is None and not self.derived.is_whole,
+            only=self._rebuilt if self.derived.rebuilt else None,
+        )
+
+    @cached_property
+    def _stores(self) -> dict[str, tuple[str, ...]]:
+        stores: dict[str, tuple[str, ...]] = {}
+        for sensor, store in self.derived.stays:
+            stores[sensor] = (*stores.get(sensor, ()), store)
+        return stores
+
+    @cached_property
+    def _changed(self) -> dict[str, list[tuple[int, int]]]:
+        """When something changed, by sensor: a reading, or what the clock's going on makes of its last one."""
+        derived, found = self.derived, dict[str, list[tuple[int, int]]]()
+        if derived.rebuilt:
+            return {name: [self._rebuilt] for name in self._spoken if self._spoke_then(name)}
+        for name, first, last in derived.changes.spans:
+            found.setdefault(name, []).append((micros(first, 0), micros(last, 0)))
+        for name in self._moved_by_the_clock():
+            words = derived.sensors[name].words
+            assert words is not None
+            after = micros(words.last_seen_at, 0) + 1
+            found.setdefault(name, []).append((after, after))
+        return found
+
+    @cached_property
+    def _rebuilt(self) -> Span:
+        days = self.derived.rebuilt
+        assert days is not None
+        return micros(days.start, 0), micros(days.end, 0) - 1
+
+    def _near(self, name: str) -> Span:
+        """The past is not rewritten behind anyone's back: of a sensor that is looked at as a whole, only what is near the change."""
+        spans, margin = self._changed[name], self._margin(name)
+        near = min(start for start, _ in spans) - margin, max(end for _, end in spans) + margin
+        return self._rebuilt if self.derived.rebuilt else near
+
+    def _spoke_then(self, name: str) -> bool:
+        words = self.derived.sensors[name].words
+        assert words is not None
+        return micros(words.first_seen_at, 0) <= self._rebuilt[1]  # its last silence may reach into these days
+
+    def _moved_by_the_clock(self) -> set[str]:
+        derived = self.derived
+        moved = set()
+        for name, was in derived.was_heard.items():
+            sensor = derived.sensors[name]
+            now = sensor.is_silent, sensor.silence_ended_at if sensor.is_silent else None, sensor.store_id
+            if now != (was["is_silent"], was["silence_ended_at"], was["store_id"] if was["is_silent"] else sensor.store_id):
+                moved.add(name)
+        doors = {rule.name: rule for rule in RULES if isinstance(rule.when, DoorLeftOpen)}
+        for alert in self.lake.table("alerts", ["rule", "sensor_id", "store_id", "evidence"], pc.field("ended_at").is_null()).to_pylist():
+            kind = doors[alert["rule"]].at(alert["store_id"]) if alert["rule"] in doors else None
+            if isinstance(kind, DoorLeftOpen):
+                last = alert["evidence"]["last"]["event_ts"]
+                if derived.clock.heard_until - last > timedelta(seconds=kind.heard_within_s):
+                    moved.add(alert["sensor_id"])
+        return moved
+
+    def _margin(self, name: str) -> int:
+        was = self.derived.was_heard.get(name)
+        silent_after_s = max(self.derived.sensors[name].silent_after_s, was["silent_after_s"] if was else 0)
+        return stretches.margin(RULES, silent_after_s * SECOND, self.settings.door_gap_s * SECOND)
+
+    def _stretches(self, published: pa.Table) -> dict[str, tuple[Stretch, ...]]:
+        known = self._by_sensor(published)
+        found = {}
+        for name, spans in self._changed.items():
+            was = self.derived.was_heard.get(name)
+            spoke = (micros(was["first_seen_at"], 0), micros(was["last_seen_at"], 0)) if was else None
+            may_resume, rows, margin = self.derived.rebuilt is None, Known.of(known.get(name, ()), RULES), self._margin(name)
+            found[name] = stretches.of_sensor(spans, rows, margin, spoke, may_resume)
+        return found
+
+    def _by_sensor(self, published: pa.Table) -> dict[str, list[dict[str, Any]]]:
+        found: dict[str, list[dict[str, Any]]] = {}
+        for row in self.format.plain(published):
+            found.setdefault(row["sensor_id"], []).append(row)
+        return found
+
+    # What is published there
+
+    def _published_near(self) -> pa.Table:
+        """The rows that reach what changed; the driver has to see them first."""
+        if not self._changed:
+            return self.format.table([])
+        margin = max(self._margin(name) for name in self._changed)
+        spans = [span for found in self._changed.values() for span in found]
+        first, last = min(span[0] for span in spans) - margin, max(span[1] for span in spans) + margin
+        reaches = (pc.field("ended_at").is_null() | (pc.field("ended_at") >= _scalar(first))) & (pc.field("started_at") <= _scalar(last))
+        return self._published_of(self._changed, reaches)
+
+    def _published_of(self, names: Iterable[str], condition: Any = None) -> pa.Table:
+        is_wanted = pc.field("sensor_id").isin(list(names))
+        return self.format.together({kind: self.lake.table(EPISODES[kind], None, condition).filter(is_wanted) for kind in PUBLISHED})
+
+    # The review itself
+
+    def _review(self, sensors: list[Sensed], published: pa.Table | DataFrame) -> list[str]:
+        """Stages what changes; the sensors whose stretches were too short are given back."""
+        known = published if isinstance(published, DataFrame) else self.lake.spark.createDataFrame(published, self.format.ddl)
+        changed = (
+            self._readings_of(sensors)
+            .groupBy("sensor_id")
+            .cogroup(known.groupBy("sensor_id"))
+            .applyInArrow(_reviewer(self.format, self._review_of_one, {sensor.sensor_id: sensor for sensor in sensors}), self.format.ddl)
+        )
+        notes = staging.add_together(self.lake, self.derived.run, "episodes", changed)
+        self.doubled_keys += sum(note == DOUBLED for _, note in notes)
+        return [name for name, note in notes if note == TOO_SHORT]
+
+    @cached_property
+    def _review_of_one(self) -> Review:
+        derived, rows = self.derived, self.derived.reference.rows
+        desk = Desk(
+            Limits.of_rows(rows["limits"]),
+            Suppressions.of_rows(rows["suppressions"]),
+            micros(derived.clock.as_of, 0),
+            derived.run.run_id,
+            derived.run.number,
+            is_backfill=derived.rebuilt is not None and not derived.rebuilt.is_told,
+        )
+        return Review(RULES, desk, micros(derived.clock.heard_until, 0), self.settings.door_gap_s * SECOND)
+
+    def _readings_of(self, sensors: list[Sensed]) -> DataFrame:
+        readings = self.derived.readings.select(*track.COLUMNS, "event_date")
+        if any(stretch is EVERYTHING for sensor in sensors for stretch in sensor.stretches):
+            wanted = readings
+        else:
+            wanted = readings.filter(within(_hours(sensors)))
+        if len(sensors) < len(self._spoken):
+            names = self.lake.frame("sensor_id string", [(sensor.sensor_id,) for sensor in sensors])
+            wanted = wanted.join(F.broadcast(names), "sensor_id", "left_semi")
+        return wanted.select(*track.COLUMNS)
+
+    # Causes
+
+    def stage_outages(self) -> dict[str, str]:
+        """The causes of outages, new and changed ones staged; those of the open ones by sensor."""
+        derived = self.derived
+        found = staging.staged_table(self.lake, derived.run, "outages")
+        changed = self._no_outages if found is None else found
+        since = self._causes_change_since(changed)
+        if since is None:
+            return {name: row["cause"] for name, row in derived.was_heard.items()}
+        published = self.lake.table("outages") if derived.is_whole else self._published_reaching(since, changed)
+        key = ["sensor_id", "started_at"]
+        touched = changed.select(key)
+        kept = published.join(touched, key, join_type="left anti")
+        fresh = changed.filter(pc.field("action") != "delete")
+        names = [column.name for column in TABLES["outages"].content]
+        current = pa.concat_tables([kept.select(names), fresh.select(names)])
+        is_new = np.concatenate((np.zeros(len(kept), bool), np.ones(len(fresh), bool)))
+        reaches = np.ones(len(current), bool) if derived.is_whole else _ends(current, track.AFTER_ALL) >= since
+        causes = np.array(outage_causes.causes(self._spans(current), self._waited_for), dtype=object)
+        before = np.array(current["cause"].to_pylist(), dtype=object)
+        causes = np.where(reaches | is_new, causes, before)
+        differs = is_new | (causes != before)
+        judged = current.set_column(names.index("cause"), "cause", pa.array(causes.tolist(), pa.string()))
+        kinds = pa.array(["insert" if new else "update" for new in is_new.tolist()], pa.string())
+        written = judged.append_column("action", kinds).filter(pa.array(differs))
+        gone = changed.filter(pc.field("action") == "delete").select([*names, "action"])
+        staging.stage_table(self.lake, derived.run, "outages", pa.concat_tables([written, gone]))
+        is_open = pc.is_null(judged["ended_at"])
+        still = judged.filter(is_open)
+        return dict(zip(still["sensor_id"].to_pylist(), still["cause"].to_pylist(), strict=True))
+
+    @property
+    def _no_outages(self) -> pa.Table:
+        return self.format.schema_of("outage").append(pa.field("action", pa.string())).empty_table()
+
+    def _causes_change_since(self, changed: pa.Table) -> int | None:
+        """From when on someone was silent, or was waited for, other than was known."""
+        derived = self.derived
+        if derived.is_whole:
+            return track.BEFORE_ALL
+        moments = changed["started_at"].cast(pa.int64()).to_pylist()
+        for heard in derived.changes.heard:
+            was = derived.was_heard.get(heard.sensor_id)
+            if was is None or heard.first_seen_at < was["first_seen_at"]:
+                moments.append(micros(heard.first_seen_at, 0))
+        if derived.rebuilt:
+            moments.append(micros(derived.rebuilt.start, 0))
+        # An open outage reaches as far as silence was judged: someone who was first waited for, or retired, since then counts now.
+        borders = (border for each in derived.expected for border in (each.since, each.until) if border is not None)
+        moments += [micros(border, 0) for border in borders if derived.was_heard_until <= border <= derived.clock.heard_until]
+        return min(moments, default=None)
+
+    def _published_reaching(self, since: int, changed: pa.Table) -> pa.Table:
+        """A cause rests on what all others did meanwhile: outages that reach into the changed time are judged anew,
+        and with them counts whatever overlaps the earliest of these."""
+        reaching = self.lake.table("outages", None, _ending_from(since))
+        starts = [table["started_at"].cast(pa.int64()).to_numpy() for table in (reaching, changed)]
+        earliest = min(int(start.min()) for start in starts if len(start)) if any(len(start) for start in starts) else since
+        return self.lake.table("outages", None, _ending_from(earliest))
+
+    def _spans(self, outages: pa.Table) -> Spans:
+        heard_until = micros(self.derived.clock.heard_until, 0)
+        return Spans(
+            outages["sensor_id"].to_pylist(),
+            outages["store_id"].to_pylist(),
+            outages["started_at"].cast(pa.int64()).to_numpy(),
+            _ends(outages, heard_until),
+        )
+
+    @property
+    def _waited_for(self) -> Spans:
+        first_heard = {name: sensor.words.first_seen_at for name, sensor in self.derived.sensors.items() if sensor.words}
+        return outage_causes.waited_for(self.derived.expected, first_heard)
+
+
+def _reviewer(format: RowFormat, review: Review, sensors: dict[str, Sensed]) -> Callable[[Any, pa.Table, pa.Table], pa.Table]:
+    """What Spark calls for each sensor, with its readings and its published rows."""
+
+    def changed(key: tuple[pa.Scalar], readings: pa.Table, published: pa.Table) -> pa.Table:
+        name = key[0].as_py()
+        if name not in sensors:
+            return format.table([])
+        found = Track.of(readings)
+        try:
+            rows = list(review.of(sensors[name], found, Known.of(format.plain(published), review.rules)))
+        except TooShort:
+            rows = [{"note": TOO_SHORT}]
+        if bool(np.any(found.times[1:] == found.times[:-1])):
+            rows.append({"note": DOUBLED})
+        return format.table([{"sensor_id": name, **row} for row in rows])
+
+    return changed
+
+
+def _hours(sensors: list[Sensed]) -> list[int]:
+    """Where these sensors may have said something: what lies between the spans of a stretch is a silence."""
+    hours: set[int] = set()
+    for sensor in sensors:
+        for start, end in (span for stretch in sensor.stretches for span in stretch.spans):
+            hours.update(range(max(start, sensor.first_at) // HOUR, min(end, sensor.last_at) // HOUR + 1))
+    return sorted(hours)
+
+
+def _ends(rows: pa.Table, when_open: int) -> Any:
+    return pc.fill_null(rows["ended_at"].cast(pa.int64()), when_open).to_numpy()
+
+
+def _ending_from(moment: int) -> Any:
+    return pc.field("ended_at").is_null() | (pc.field("ended_at") >= _scalar(moment))
+
+
+def _scalar(moment: int) -> pa.Scalar:
+    return pa.scalar(moment, pa.timestamp("us", "UTC"))
+
+
+def _micros_or_none(moment: datetime | None) -> int | None:
+    return None if moment is None else micros(moment, 0)

@@ -1,0 +1,56 @@
+"""P22: a rebuild finds nothing where live runs made the tables; after a rule or a reference file changed it shows what would, then swaps it in."""
+
+from __future__ import annotations
+
+import pytest
+
+from include.tables import PUBLISHED
+from spark_jobs.rebuild_tables import rebuild_tables
+from spark_jobs.runtime.errors import Stop
+from spark_jobs.runtime.lake import Lake
+from tests.lakes import TestLake, a_reading, every, moment
+
+HEAD = "store_id,valid_from,valid_to,low_c,high_c"
+
+
+def rebuilt(lake: TestLake, first: str = "2025-11-08", last: str = "2025-11-08", is_applied: bool = False) -> int:
+    return rebuild_tables(Lake(lake.spark, lake.settings), first, last, is_applied, is_told=False)
+
+
+def test_a_rebuild_differs_only_after_a_limit_changed_and_is_swapped_in_when_asked(
+    lake: TestLake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(Stop, match="run a pass first"):
+        Lake(lake.spark, lake.settings).create_missing_tables()
+        rebuilt(lake)
+    lake.knows("limits", HEAD, "store-1,,,-1,5")
+    day_before = [line.replace(b"2025-11-08", b"2025-11-07") for line in every(60, "23:50", "23:59:30", temperature=9.0)]
+    lake.receives(*day_before, *every(60, "00:00", "00:20", temperature=9.0), *every(60, "09:00", "09:30"), arrived="09:31")
+    lake.passes(as_of="09:40")
+    lake.receives(*every(60, "10:00", "10:20", temperature=6.0), *every(60, "09:10", "09:20", sensor="s2"), arrived="10:20")
+    lake.receives(a_reading(clock="10:07:30", temperature=1.0, door_open=True), arrived="10:21")
+    lake.passes(as_of="10:30")
+    versions = {table: lake.version(table) for table in PUBLISHED}
+    assert rebuilt(lake) == 0 and rebuilt(lake, first="", last="") == 0
+    assert "nothing to swap in" in capsys.readouterr().out
+
+    lake.knows("limits", HEAD, "store-1,,2025-11-08T10:00:00Z,-1,5", "store-1,2025-11-08T10:00:00Z,,-1,8")
+    assert rebuilt(lake) > 0
+    said = capsys.readouterr().out
+    assert "Nothing was changed" in said and "too_warm" in said
+    assert {table: lake.version(table) for table in PUBLISHED} == versions
+
+    assert rebuilt(lake, is_applied=True) > 0
+    warm = [(row["started_at"], row["status"]) for row in lake.rows("alerts", "started_at") if row["rule"] == "too_warm"]
+    crossing = moment("00:00").replace(day=7, hour=23, minute=50)
+    assert warm == [(crossing, "resolved"), (moment("10:00"), "retracted"), (moment("10:08"), "retracted")]
+    run = lake.rows("runs", "number")[-1]
+    assert (run["run_id"], run["status"], run["lines_read"]) == ("rebuild-000003", "published", 0)
+    changed = [(row["change"], row["is_historic"]) for row in lake.rows("alert_events") if row["run_id"] == run["run_id"]]
+    assert changed == [("retracted", True), ("retracted", True)]
+    assert rebuilt(lake) == 0
+    versions = {table: lake.version(table) for table in PUBLISHED}
+    lake.passes(as_of="10:30")
+    assert {table: lake.version(table) for table in PUBLISHED} == versions
+    with pytest.raises(Stop, match="lies before"):
+        rebuilt(lake, first="2025-11-09")
