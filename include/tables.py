@@ -21,7 +21,7 @@ class Table:
     partitioned_by: tuple[str, ...] = ()
     skipping_on: tuple[str, ...] = ()  # columns with statistics per file, so that a read may pass files over
     has_change_feed: bool = False
-    is_small: bool = False  # few rows a run: the driver reads and writes it itself, without Spark
+    is_small: bool = False  # few rows a run: handled as plain rows, and replaced or appended as a whole
 
     @property
     def names(self) -> list[str]:

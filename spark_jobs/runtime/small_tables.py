@@ -1,6 +1,7 @@
-"""Tables of few rows a run (the books, runs, checks, one row per file or sensor): the driver reads and writes them itself.
+"""What the driver reads and writes itself, with delta-rs, in milliseconds where Spark takes a second.
 
-With delta-rs, in milliseconds where Spark takes a second. A table has one kind of writer: `is_small` in the data dictionary says which.
+Small tables (the books, runs, checks, one row per file or sensor: `is_small` in the data dictionary) as plain rows; of the published tables the days
+that change, as Arrow has them. A table has one kind of writer: what ingest writes is Spark's, all else the driver's.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ Spark measures the minutes. What follows is worked out store by store: on the dr
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -22,48 +21,11 @@ from spark_jobs.runtime import staging
 from spark_jobs.runtime.derivation import Derivation
 from spark_jobs.runtime.event_slices import HOUR_S, day, within
 from spark_jobs.runtime.row_format import WINDOWS, RowFormat
-from spark_jobs.transforms import store_minutes, store_trends, windows
+from spark_jobs.transforms import store_minutes, store_review, store_trends, windows
 from spark_jobs.transforms.event_time import final_until, minute_of
-from spark_jobs.transforms.store_minutes import Due, Store
-from spark_jobs.transforms.track import BEFORE_ALL
-from spark_jobs.transforms.windows import Changed, Columns
+from spark_jobs.transforms.store_review import StoreReview
 
 DAY = timedelta(days=1)
-GONE = Store(BEFORE_ALL, Due.of(()))  # all its readings turned out to be of another store
-KEPT = (*store_minutes.CONTENT, "window_start", "revision")  # of a published minute
-TRENDS = (*store_trends.CONTENT, "window_start", "window_end", "revision")
-
-
-@dataclass(frozen=True)
-class Look:
-    """Which windows are worked out: those of some days, or (None) of all."""
-
-    stores: dict[str, Store]
-    silent_for: int
-    minute_days: NDArray[np.int64] | None
-    trend_days: NDArray[np.int64] | None
-    is_anew: bool  # from the readings alone: what is published on these days is no part of it
-
-    def at(self, store_id: str, measured: Columns, minutes: Columns, trends: Columns) -> tuple[Changed, Changed]:
-        """What changes in the minutes and in the trends of a store."""
-        store = self.stores.get(store_id, GONE)
-        others = windows.taken(minutes, ~np.isin(minutes["window_start"], measured["window_start"]))
-        if self.is_anew:
-            others = windows.taken(others, ~windows.is_on(others["window_start"], self.minute_days))
-        others["expected_reporting"] = np.full(len(others["window_start"]), -1)
-        measured["sensors_expected"] = np.full(len(measured["window_start"]), -1)
-        measured["completeness"] = np.full(len(measured["window_start"]), np.nan)
-        base = windows.joined((measured, others), (*store_minutes.MEASURED, "sensors_expected", "completeness"))
-        fresh = store_minutes.build(base, store, self.silent_for)
-        return (
-            self._changed(fresh, minutes, store_minutes.CONTENT, self.minute_days),
-            self._changed(store_trends.build(base, store), trends, store_trends.CONTENT, self.trend_days),
-        )
-
-    def _changed(self, fresh: Columns, published: Columns, content: tuple[str, ...], days: NDArray[np.int64] | None) -> Changed:
-        fresh = windows.taken(fresh, windows.is_on(fresh["window_start"], days))
-        before = windows.taken(published, windows.is_on(published["window_start"], days))
-        return windows.differences(fresh, before, content, deletes=self.is_anew)
 
 
 class WindowTables:
@@ -72,7 +34,7 @@ class WindowTables:
         self.format = RowFormat.of(self.lake, "store_id", WINDOWS)
         newly_expected = self._newly_expected()
         self.days = None if derived.is_whole else self._days(newly_expected)
-        self.look = Look(
+        self.review = StoreReview(
             store_minutes.stores(final_until(derived.stays, derived.clock), derived.expected, newly_expected),
             self.settings.silent_store_hours * HOUR_S * 1_000_000,
             _numbers(self.days),
@@ -92,7 +54,9 @@ class WindowTables:
         tables = measured, minutes, trends
         parts = [_by_store(table) for table in tables]
         found = [
-            _changes(self.look, self.format, name, *(part.get(name, table.slice(0, 0)) for part, table in zip(parts, tables, strict=True)))
+            _changes(
+                self.review, self.format, name, *(part.get(name, table.slice(0, 0)) for part, table in zip(parts, tables, strict=True))
+            )
             for name in sorted(set().union(*parts))
         ]
         for kind, table in WINDOWS.items():
@@ -106,7 +70,7 @@ class WindowTables:
             self._measured()
             .groupBy("store_id")
             .cogroup(published.groupBy("store_id"))
-            .applyInArrow(_reviewer(self.look, self.format), self.format.ddl)
+            .applyInArrow(_reviewer(self.review, self.format), self.format.ddl)
         )
         staging.add_together(self.lake, self.derived.run, "windows", changed)
 
@@ -185,25 +149,27 @@ class WindowTables:
         return pa.schema([(name, kinds.get(name, pa.int64())) for name in ("store_id", *store_minutes.MEASURED)]).empty_table()
 
 
-def _reviewer(look: Look, format: RowFormat) -> Callable[[Any, pa.Table, pa.Table], pa.Table]:
+def _reviewer(review: StoreReview, format: RowFormat) -> Callable[[Any, pa.Table, pa.Table], pa.Table]:
     """What Spark calls for each store, with its measured minutes and its published rows."""
 
     def changed(key: tuple[pa.Scalar], measured: pa.Table, published: pa.Table) -> pa.Table:
         name = key[0].as_py()
         minutes, trends = (format.of_kind(published, kind) for kind in WINDOWS)
-        return format.together(_changes(look, format, name, measured, minutes, trends))
+        return format.together(_changes(review, format, name, measured, minutes, trends))
 
     return changed
 
 
-def _changes(look: Look, format: RowFormat, name: str, measured: pa.Table, minutes: pa.Table, trends: pa.Table) -> dict[str, pa.Table]:
+def _changes(
+    review: StoreReview, format: RowFormat, name: str, measured: pa.Table, minutes: pa.Table, trends: pa.Table
+) -> dict[str, pa.Table]:
     columns = (
         windows.of_arrow(measured, store_minutes.MEASURED),
-        windows.of_arrow(minutes, KEPT),
-        windows.of_arrow(trends, TRENDS),
+        windows.of_arrow(minutes, store_review.MINUTES),
+        windows.of_arrow(trends, store_review.TRENDS),
     )
     found = {}
-    for (kind, _), changed in zip(WINDOWS.items(), look.at(name, *columns), strict=True):
+    for (kind, _), changed in zip(WINDOWS.items(), review.of(name, *columns), strict=True):
         rows, schema = changed.rows, format.schema_of(kind)
         rows["window_end"] = rows["window_start"] + (store_minutes.MINUTE if kind == "minute" else store_trends.LENGTH)
         rows["store_id"] = np.full(len(changed.actions), name, dtype=object)

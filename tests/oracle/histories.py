@@ -6,6 +6,7 @@ A sensor's life is a short list of stretches, so that a failing history shrinks 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 START_MS = 1_762_596_000_000  # 2025-11-08T10:00:00Z
 SECOND, MINUTE = 1000, 60_000
+TO_MIDNIGHT = (13 * 60 + 58) * MINUTE  # then a history begins at 23:58
 BAD_LINES = (
     b"{", b"[]", b"\xff\xfe", b'{"sensor_id": "x"}', b"   ", b"",
     b'{"sensor_id":"a1","store_id":"store-a","temperature":"2","event_ts":"2025-11-08T10:00:00Z"}',
@@ -48,29 +50,45 @@ class History:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A pause, then some readings at a steady pace; each is sent on after `delay_s`, or exactly when it becomes late."""
+    """A pause since the reading before, then some readings at a steady pace; each is sent on after `delay_s`, or exactly when it becomes late."""
 
     pause_ms: int
     readings: int
     every_s: int
     temperature: float
     step: float
-    door_open: bool | None
+    doors: tuple[bool | None, ...]  # over and over
     battery_pct: float | None
     delay_s: int | None
 
 
+# Beyond, at, and inside of a limit by less than half a degree and by exactly that (limits are 5 and 8.2, later 2, 8 or 20, and -1).
+AT_LIMITS = (8.201, 7.701, 7.7, 7.5, 5.001, 4.501, 4.5, -1.0, -1.001, -0.501, -0.5)
+
 stretches = st.builds(
     Stretch,
-    pause_ms=st.sampled_from([0, 0, 59_000, 119_999, 120_000, 120_001, 300_000, 300_001, 599_999, 600_000, 600_001, 1_500_000]),
+    pause_ms=st.sampled_from(
+        [60_000, 60_000, 59_000, 119_999, 120_000, 120_001, 300_000, 300_001, 599_999, 600_000, 600_001, 1_500_000, 90_000_000]
+    ),
     readings=st.integers(1, 6),
     every_s=st.sampled_from([10, 30, 60, 120]),
-    temperature=st.sampled_from([2.0, 8.0, 8.2, 8.5, 3.2, -0.0, -18.0, 13.2005]),
+    temperature=st.sampled_from([2.0, 8.0, 8.2, 8.5, 3.2, -0.0, -18.0, 13.2005, *AT_LIMITS]),
     step=st.sampled_from([0.0, 0.0, 0.5, -0.5, 2.0, -5.0, -5.001, 1.999]),
-    door_open=st.sampled_from([None, False, False, True]),
+    doors=st.sampled_from([(None,), (False,), (False,), (True,), (True, False)]),
     battery_pct=st.sampled_from([None, 90, 20, 19.9, 25, 24.9]),
     delay_s=st.sampled_from([1, 1, 20, 60, None, 3600]),
 )
+
+
+@st.composite
+def spells(draw: st.DrawFn) -> list[Stretch]:
+    """Out of a limit for about five minutes, then inside of it by about half a degree, then anything."""
+    limit, out = draw(st.sampled_from([(5.0, 1), (8.2, 1), (-1.0, -1)]))
+    readings, pause = draw(st.sampled_from([6, 6, 5])), draw(st.sampled_from([60_000, 59_000, 300_000]))
+    inside = draw(st.sampled_from([0.0, 0.499, 0.5, 0.501]))
+    hot = Stretch(60_000, readings, 60, round(limit + out * 0.001, 4), 0.0, draw(st.sampled_from([(None,), (True,)])), None, 1)
+    mild = Stretch(pause, draw(st.integers(1, 2)), 60, round(limit - out * inside, 4), 0.0, (None,), None, draw(st.sampled_from([1, 3600])))
+    return [hot, mild, *draw(st.lists(stretches, max_size=1))]
 
 
 @dataclass
@@ -81,19 +99,22 @@ class _Sensor:
     life: list[Stretch] = field(default_factory=list)
 
     def lines(self) -> list[Line]:
-        lines, time = [], START_MS + self.phase_ms
-        for stretch in self.life:
-            time += stretch.pause_ms
-            temperature = stretch.temperature
-            for _ in range(stretch.readings):
-                lines.append(Line(self._text(time, temperature, stretch), _arrival(time, stretch.delay_s)))
-                time += stretch.every_s * SECOND
-                temperature = round(temperature + stretch.step, 4)
-        return lines
+        return [Line(self._text(*reading), _arrival(reading[0], reading[-1].delay_s)) for reading in self._readings()]
 
-    def _text(self, time: int, temperature: float, stretch: Stretch) -> bytes:
+    @property
+    def last_ms(self) -> int:
+        return max(time for time, *_ in self._readings())
+
+    def _readings(self) -> Iterator[tuple[int, float, bool | None, Stretch]]:
+        time = self.phase_ms
+        for stretch in self.life:
+            for number in range(stretch.readings):
+                time += stretch.every_s * SECOND if number else stretch.pause_ms
+                yield time, round(stretch.temperature + number * stretch.step, 4), stretch.doors[number % len(stretch.doors)], stretch
+
+    def _text(self, time: int, temperature: float, door_open: bool | None, stretch: Stretch) -> bytes:
         fields = {"sensor_id": self.name, "store_id": self.store, "temperature": temperature, "event_ts": iso(time)}
-        optional = {"door_open": stretch.door_open, "battery_pct": stretch.battery_pct}
+        optional = {"door_open": door_open, "battery_pct": stretch.battery_pct}
         return json.dumps(fields | {name: value for name, value in optional.items() if value is not None}).encode()
 
 
@@ -103,26 +124,51 @@ def _arrival(time: int, delay_s: int | None) -> int:
     return -(-(time + delay_s * SECOND) // (30 * SECOND)) * 30 * SECOND
 
 
+_lives = st.one_of(st.lists(stretches, min_size=1, max_size=5), st.lists(stretches, min_size=1, max_size=5), spells())
+
+
 @st.composite
 def histories(draw: st.DrawFn) -> History:
+    start = START_MS + draw(st.sampled_from([0, 0, TO_MIDNIGHT]))
     sensors = [
-        _Sensor(f"{store}{number}", f"store-{store}", draw(st.sampled_from([0, 0, 1, 29_999])), draw(st.lists(stretches, min_size=1, max_size=5)))
+        _Sensor(f"{store}{number}", f"store-{store}", start + draw(st.sampled_from([0, 0, 1, 29_999])), draw(_lives))
         for store in "abc"[: draw(st.integers(1, 3))]
         for number in range(1, draw(st.integers(1, 3)) + 1)
     ]  # fmt: skip
     lines = [line for sensor in sensors for line in sensor.lines()]
     lines += draw(st.lists(st.builds(Line, st.sampled_from(BAD_LINES), st.sampled_from([line.arrived_ms for line in lines])), max_size=3))
     lines += [_echo(draw, draw(st.sampled_from(lines))) for _ in range(draw(st.integers(0, 4)))]
-    last = max(line.arrived_ms for line in lines)
-    as_of = last + draw(st.sampled_from([0, 30_000, 150_000, 780_000, 3_600_000, 90_000_000, 180_000_000]))
+    lines += [_ahead(draw, draw(st.sampled_from(sensors))) for _ in range(draw(st.sampled_from([0, 0, 1])))]
+    as_of = draw(st.one_of(st.sampled_from(_clocks(lines)), _edges(start, sensors)))
     known = [sensor for sensor in sensors if draw(st.booleans())]
     return History(
         tuple(lines),
         as_of,
-        tuple(_inventory_row(draw, sensor.name, sensor.store) for sensor in known) + tuple(_never_heard(draw)),
-        tuple(row for store in sorted({sensor.store for sensor in sensors}) for row in draw(_limits(store))),
-        tuple(draw(st.lists(_suppressions(sensors), max_size=2))),
+        tuple(_inventory_row(draw, start, sensor.name, sensor.store) for sensor in known) + tuple(_never_heard(draw, start)),
+        tuple(row for store in sorted({sensor.store for sensor in sensors}) for row in draw(_limits(start, store))),
+        tuple(draw(st.lists(_suppressions(start, sensors), max_size=2))),
     )
+
+
+def _clocks(lines: list[Line]) -> list[int]:
+    """When all has arrived, or some time after."""
+    last = max(line.arrived_ms for line in lines)
+    return [last + after for after in (0, 30_000, 150_000, 780_000, 3_600_000, 90_000_000, 180_000_000)]
+
+
+@st.composite
+def _edges(draw: st.DrawFn, start: int, sensors: list[_Sensor]) -> int:
+    """Where time alone decides: a sensor has been silent for exactly its timeout, or a moment longer, or it retires now."""
+    silent_s, moment = draw(st.sampled_from([60, 120, 120, 300, 600 - 30])), draw(st.sampled_from([0, 0, 1]))
+    retires = draw(st.sampled_from([start + 9 * MINUTE, start + 100 * MINUTE]))
+    return draw(st.sampled_from([draw(st.sampled_from(sensors)).last_ms + (30 + silent_s) * SECOND + moment] * 3 + [retires]))
+
+
+def _ahead(draw: st.DrawFn, sensor: _Sensor) -> Line:
+    """A reading of a clock that is ahead: by as much as is let in, by a moment more, by days."""
+    ahead_ms, stretch = draw(st.sampled_from([300_000, 300_001, 3 * 24 * 60 * MINUTE])), sensor.life[-1]
+    arrived = _arrival(sensor.last_ms, 1)
+    return Line(sensor._text(arrived + ahead_ms, stretch.temperature, None, stretch), arrived)
 
 
 def _echo(draw: st.DrawFn, line: Line) -> Line:
@@ -136,39 +182,39 @@ def _echo(draw: st.DrawFn, line: Line) -> Line:
     return Line(json.dumps(fields | changed).encode() if isinstance(fields, dict) else line.text, arrived)
 
 
-def _inventory_row(draw: st.DrawFn, sensor_id: str, store_id: str) -> dict[str, Any]:
+def _inventory_row(draw: st.DrawFn, start: int, sensor_id: str, store_id: str) -> dict[str, Any]:
     return {
         "sensor_id": sensor_id,
         "store_id": draw(st.sampled_from([store_id, store_id, store_id, "store-a"])),
-        "active_from": draw(st.sampled_from([None, None, START_MS, START_MS + 4 * MINUTE])),
-        "retired_at": draw(st.sampled_from([None, None, None, START_MS + 9 * MINUTE, START_MS + 100 * MINUTE])),
+        "active_from": draw(st.sampled_from([None, None, start, start + 4 * MINUTE])),
+        "retired_at": draw(st.sampled_from([None, None, None, start + 9 * MINUTE, start + 100 * MINUTE])),
         "silent_after_s": draw(st.sampled_from([None, None, 60, 300])),
         "expected_every_s": draw(st.sampled_from([None, None, 60, 61])),
     }
 
 
-def _never_heard(draw: st.DrawFn) -> list[dict[str, Any]]:
-    return [_inventory_row(draw, "z9", "store-a")] if draw(st.booleans()) else []
+def _never_heard(draw: st.DrawFn, start: int) -> list[dict[str, Any]]:
+    return [_inventory_row(draw, start, "z9", "store-a")] if draw(st.booleans()) else []
 
 
 @st.composite
-def _limits(draw: st.DrawFn, store: str) -> list[dict[str, Any]]:
+def _limits(draw: st.DrawFn, start: int, store: str) -> list[dict[str, Any]]:
     """None, one for ever, or one that changes in the middle."""
-    change = START_MS + draw(st.sampled_from([3, 6])) * MINUTE
+    change = start + draw(st.sampled_from([3, 6])) * MINUTE
     high, later = draw(st.sampled_from([5.0, 8.2])), draw(st.sampled_from([2.0, 8.0, 20.0]))
     spans = draw(st.sampled_from([[], [(None, None, high)], [(None, change, high), (change, None, later)]]))
     return [{"store_id": store, "valid_from": since, "valid_to": until, "low_c": -1.0, "high_c": limit} for since, until, limit in spans]
 
 
 @st.composite
-def _suppressions(draw: st.DrawFn, sensors: list[_Sensor]) -> dict[str, Any]:
+def _suppressions(draw: st.DrawFn, start: int, sensors: list[_Sensor]) -> dict[str, Any]:
     sensor = draw(st.sampled_from(sensors))
     return {
         "store_id": sensor.store,
         "sensor_id": draw(st.sampled_from([None, sensor.name])),
         "rule": draw(st.sampled_from([None, "missed_heartbeat", "too_warm"])),
-        "from": START_MS,
-        "to": START_MS + draw(st.sampled_from([2, 10])) * MINUTE,
+        "from": start,
+        "to": start + draw(st.sampled_from([2, 10])) * MINUTE,
         "reason": draw(st.sampled_from(["defrost", "restocking"])),
     }
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from include.rules import RULES, DoorLeftOpen
@@ -232,8 +232,19 @@ def _ms(micros: int | None) -> int | None:
     return None if micros is None else micros // 1000
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+def a_door_open(*minutes: int) -> list[Reading]:
+    return [Reading("s", "A", 2_000, START + minute * MINUTE, START + minute * MINUTE, True) for minute in minutes]
+
+
+def five_minutes_open(as_of: float, *later: int) -> Case:
+    clocks = [START + 5 * MINUTE, START + round(as_of * MINUTE)] if later else [START + round(as_of * MINUTE)] * 2
+    return Case([a_door_open(0, 2, 4, 5), a_door_open(*later)], clocks, [], 120, None)
+
+
+@settings(max_examples=1000, deadline=None, derandomize=True)
 @given(case=cases())
+@example(case=five_minutes_open(7, 7))  # the session goes on: the gap is exactly 2 min
+@example(case=five_minutes_open(7.5))  # it may still go on: its last reading is exactly 2 min old
 def test_stretch_by_stretch_is_as_all_at_once(case: Case) -> None:
     published = Published(case)
     for new, as_of in zip(case.passes, case.clocks, strict=True):

@@ -9,10 +9,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.runtime.window_tables import KEPT, TRENDS, Look
 from spark_jobs.transforms import store_minutes as minutes_of
 from spark_jobs.transforms.inventory import Expectation
 from spark_jobs.transforms.store_minutes import Due, Store
+from spark_jobs.transforms.store_review import MINUTES, TRENDS, StoreReview
 from spark_jobs.transforms.windows import Columns
 from tests.oracle import clock, reference, store_minutes, store_trends
 from tests.oracle.lines import Reading
@@ -104,9 +104,9 @@ def test_pass_by_pass_is_as_all_at_once(case: tuple[list[list[Reading]], list[in
         due = Due.of([Expectation("A", "s", datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=first), None)])
         final_until = max(max(reading.event_ms for reading in readings) - 30_000, as_of - 600_000) - 120_000
         anew_from = first * 1000 if first_before is None or first < first_before else 2**62
-        look = Look({"A": Store(final_until * 1000, due, anew_from)}, 24 * 3600 * 1_000_000, None, None, is_anew=False)
+        review = StoreReview({"A": Store(final_until * 1000, due, anew_from)}, 24 * 3600 * 1_000_000, None, None, is_anew=False)
         touched = {clock.window_start(reading.event_ms, MINUTE) for reading in new}
-        lake.take(look.at("A", measured(readings, touched), lake.columns(KEPT, lake.minutes), lake.columns(TRENDS, lake.trends)))
+        lake.take(review.of("A", measured(readings, touched), lake.columns(MINUTES, lake.minutes), lake.columns(TRENDS, lake.trends)))
         world, winners = reference.Reference(), {("s", reading.event_ms): reading for reading in readings}
         names = ("readings", "sensors_reporting", "sensors_expected", "completeness", "temperature_avg_c", "temperature_min_c", "temperature_max_c",
                  "door_open_share", "late_rows", "is_final")  # fmt: skip
@@ -123,11 +123,11 @@ def test_pass_by_pass_is_as_all_at_once(case: tuple[list[list[Reading]], list[in
         )
         expected = store_trends.build(winners, world, as_of)
         assert said(lake.trends, names) == [(row["window_start"], *(row[name] for name in names)) for row in expected]
-        whole = Look({"A": look.stores["A"]}, look.silent_for, None, None, is_anew=True)
-        again = whole.at(
+        whole = StoreReview({"A": review.stores["A"]}, review.silent_for, None, None, is_anew=True)
+        again = whole.of(
             "A",
             measured(readings, {clock.window_start(reading.event_ms, MINUTE) for reading in readings}),
-            lake.columns(KEPT, lake.minutes),
+            lake.columns(MINUTES, lake.minutes),
             lake.columns(TRENDS, lake.trends),
         )
         assert [change.actions.tolist() for change in again] == [[], []]
