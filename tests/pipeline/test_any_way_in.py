@@ -22,7 +22,7 @@ from simulator import Options, simulate
 from tests.lakes import TestLake
 from tests.spark_jobs.readers.test_decoder import mutated
 
-TABLES = ("readings", "store_minutes", "heartbeats", "outages", "alerts")
+TABLES = ("readings", "store_minutes", "store_trends", "door_sessions", "heartbeats", "outages", "alerts")
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def log(lake: Path, table: str, version: int) -> Path:
 
 MOMENTS: dict[str, Callable[[Path], bool]] = {
     "in the middle of ingest": lambda lake: log(lake, "readings", 1).exists() or log(lake, "quarantine", 1).exists(),
-    "in the middle of derive": lambda lake: (lake / "staging/000001/store_minutes/_SUCCESS").exists(),
+    "in the middle of derive": lambda lake: (lake / "staging/000001/store_minutes").exists(),
     "in the middle of publish": lambda lake: any(log(lake, table, 1).exists() for table in ("heartbeats", "outages", "alerts")),
 }
 
