@@ -10,10 +10,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from include.rules import RULES, DoorLeftOpen
+from include.rules import RULES, BatteryLow, DoorLeftOpen, Rule
 from spark_jobs.transforms import stretches
 from spark_jobs.transforms.alerts import Desk
 from spark_jobs.transforms.limits import Limits
@@ -251,3 +252,20 @@ def test_stretch_by_stretch_is_as_all_at_once(case: Case) -> None:
         published.take(new, as_of)
         if published.readings:
             assert said(published) == expected(case, published.readings, as_of)
+
+
+@pytest.mark.parametrize(
+    ("store", "expected"), [("A", ["door_left_open", "low_battery"]), ("B", ["low_battery"]), ("C", ["door_left_open"])]
+)
+def test_a_rule_may_be_other_at_a_store_or_off(store: str, expected: list[str]) -> None:
+    """At B a door may stand open for 10 min, at C nobody wants to hear of batteries."""
+    rules = (
+        Rule("door_left_open", DoorLeftOpen(for_s=300), "warning", "", at_store={"B": DoorLeftOpen(for_s=600)}),
+        Rule("low_battery", BatteryLow(20, 25), "info", "", at_store={"C": None}),
+    )
+    readings = [replace(reading, store_id=store, battery_pct=10.0) for reading in a_door_open(0, 2, 4, 6)]
+    case = Case([readings], [START], [], 120, None)
+    published = Published(case, {reading.event_ms: reading for reading in readings})
+    review = Review(rules, Desk(Limits(), Suppressions(), START * 1000, "run", 1), START * 1000, GAP)
+    rows = review.of(replace(published._sensed(START), stretches=(EVERYTHING,)), published._track((EVERYTHING,)), Known())
+    assert [row["alert"]["rule"] for row in rows if "alert" in row] == expected
