@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spark_jobs.runtime import measures, staging
+from spark_jobs.runtime.caused_outages import CausedOutages
 from spark_jobs.runtime.derivation import Derivation
 from spark_jobs.runtime.episode_tables import EpisodeTables
 from spark_jobs.runtime.lake import together
@@ -18,7 +19,7 @@ def stage(derived: Derivation) -> None:
         episodes.stage()
     else:
         together(windows.stage, episodes.stage)
-    small = {"heartbeats": derived.heartbeats(episodes.stage_outages()), "sensor_stores": derived.sensor_stores()}
+    small = {"heartbeats": derived.heartbeats(CausedOutages(derived, episodes.format).stage()), "sensor_stores": derived.sensor_stores()}
     for table, rows in small.items():
         staging.stage_rows(lake, run, table, rows)
     notes = {**measures.take(derived, episodes.doubled_keys, small), "versions": {"readings": derived.changes.version}}

@@ -50,7 +50,7 @@ class WindowTables:
 
     def _stage_on_driver(self) -> None:
         measured = self._no_minutes() if self.derived.is_quiet else self._measured().toArrow()
-        minutes, trends = (self.lake.table(table, None, self._is_near(table)) for table in WINDOWS.values())
+        minutes, trends = (self.lake.table(table, None, self._is_near(table, pc.field, None)) for table in WINDOWS.values())
         tables = measured, minutes, trends
         parts = [_by_store(table) for table in tables]
         found = [
@@ -65,7 +65,7 @@ class WindowTables:
                 staging.stage_table(self.lake, self.derived.run, table, pa.concat_tables(changed))
 
     def _stage_by_spark(self) -> None:
-        published = self.format.published(self.lake, {table: self._is_near_in_spark(table) for table in WINDOWS.values()})
+        published = self.format.published(self.lake, {table: self._is_near(table, F.col, F.lit(True)) for table in WINDOWS.values()})
         changed = (
             self._measured()
             .groupBy("store_id")
@@ -131,17 +131,14 @@ class WindowTables:
         if self.days is None:
             return None
         before = -(-self.settings.silent_store_hours // 24)
-        around = {first + DAY * i for first in (self.days[0],) for i in range(-before, 0)} if self.derived.rebuilt else set()
+        around = {self.days[0] + DAY * i for i in range(-before, 0)} if self.derived.rebuilt else set()
         trend_days = self._trend_days() or []
         return sorted({*around, *trend_days, *(each + DAY for each in trend_days)})
 
-    def _is_near(self, table: str) -> Any:
+    def _is_near(self, table: str, column: Callable[[str], Any], always: Any) -> Any:
+        """The condition for what is published there, in the words of Arrow or of Spark: their columns, and what holds for every row."""
         days = self._near_days() if table == "store_minutes" else self._trend_days()
-        return None if days is None else pc.field("window_date").isin(days)
-
-    def _is_near_in_spark(self, table: str) -> Any:
-        days = self._near_days() if table == "store_minutes" else self._trend_days()
-        return F.lit(True) if days is None else F.col("window_date").isin(days)
+        return always if days is None else column("window_date").isin(days)
 
     def _no_minutes(self) -> pa.Table:
         kinds = {"window_start": pa.timestamp("us", "UTC"), "last_reading_at": pa.timestamp("us", "UTC"), "store_id": pa.string()}

@@ -19,7 +19,7 @@ from include.settings import Settings
 from spark_jobs.transforms.event_time import minute_of, plus_seconds
 from spark_jobs.transforms.inventory import DUE_EVERY_S, Expectation, Inventory
 from spark_jobs.transforms.track import AFTER_ALL, BEFORE_ALL, SECOND, micros
-from spark_jobs.transforms.windows import LONG_AGO, Columns
+from spark_jobs.transforms.windows import Columns
 
 MINUTE = 60 * SECOND
 # What store_trends adds up: temperatures in thousandths (mc) and times since the minute's start in milliseconds (ms), and doors.
@@ -131,7 +131,7 @@ def with_silent_minutes(minutes: Columns, store: Store, silent_for: int) -> Colu
     reading before them. Where that reading lies before the minutes at hand, all that follows it has been written down."""
     starts = minutes["window_start"]
     last_reading = np.maximum.accumulate(minutes["last_reading_at"]) if len(starts) else starts
-    last_heard = np.where(last_reading == LONG_AGO, starts, _minute(last_reading + silent_for - 1))
+    last_heard = np.where(last_reading == BEFORE_ALL, starts, _minute(last_reading + silent_for - 1))
     last_final = _minute(np.int64(store.final_until)) - MINUTE
     before_next = np.append(starts[1:], AFTER_ALL)[: len(starts)] - MINUTE
     until = np.maximum(starts, np.minimum(np.minimum(before_next, last_final), last_heard))
@@ -147,7 +147,7 @@ def with_silent_minutes(minutes: Columns, store: Store, silent_for: int) -> Colu
     return {
         **spread,
         "window_start": starts[source] + offset * MINUTE,
-        "last_reading_at": np.where(is_silent, LONG_AGO, spread["last_reading_at"]),
+        "last_reading_at": np.where(is_silent, BEFORE_ALL, spread["last_reading_at"]),
         "sensors_expected": np.where(is_silent, -1, spread["sensors_expected"]),
     }
 

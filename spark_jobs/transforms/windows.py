@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from spark_jobs.transforms.track import BEFORE_ALL
+
 Columns = dict[str, NDArray[Any]]
 DAY = 24 * 3600 * 1_000_000
 
@@ -35,13 +37,10 @@ def of_arrow(table: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Columns:
 def _array(column: pa.ChunkedArray) -> NDArray[Any]:
     kind = column.type
     if pa.types.is_timestamp(kind):
-        column = pc.fill_null(column.cast(pa.int64()), LONG_AGO)
+        column = pc.fill_null(column.cast(pa.int64()), BEFORE_ALL)
     elif pa.types.is_integer(kind):
         column = pc.fill_null(column, -1)
     return np.asarray(column.to_numpy(zero_copy_only=False))
-
-
-LONG_AGO = -(2**62)
 
 
 def to_arrow(columns: Columns, schema: pa.Schema) -> pa.Table:
@@ -50,7 +49,7 @@ def to_arrow(columns: Columns, schema: pa.Schema) -> pa.Table:
     for field in schema:
         values = columns[field.name]
         if pa.types.is_timestamp(field.type):
-            arrays.append(pa.array(values, pa.int64(), mask=values == LONG_AGO).cast(field.type))
+            arrays.append(pa.array(values, pa.int64(), mask=values == BEFORE_ALL).cast(field.type))
         elif pa.types.is_floating(field.type):
             arrays.append(pa.array(values, field.type, mask=np.isnan(values)))
         else:

@@ -18,18 +18,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmark import rival
-from tests.oracle import alerts, door_sessions, heartbeats, outages, readings, reference, store_minutes, store_trends
+from tests.oracle import readings, reference
+from tests.oracle.comparison import BUILT
 from tests.oracle.histories import MINUTE, SECOND, START_MS, History, Line, histories, iso
 
 Rows = list[dict[str, Any]]
-ORACLE = {
-    "store_minutes": store_minutes.build,
-    "store_trends": store_trends.build,
-    "door_sessions": door_sessions.build,
-    "heartbeats": heartbeats.build,
-    "outages": outages.build,
-    "alerts": alerts.build,
-}
 HEADERS = {
     "sensors": ("sensor_id", "store_id", "active_from", "retired_at", "silent_after_s", "expected_every_s"),
     "limits": ("store_id", "valid_from", "valid_to", "low_c", "high_c"),
@@ -105,7 +98,7 @@ def agrees(history: History) -> None:
 
         assert _readings(db) == {(*key, row.temperature, row.store_id, row.arrived_ms) for key, row in read.winners.items()}, history
         assert _reasons(db) == Counter((row.line.arrived_ms, tuple(sorted(row.reasons))) for row in read.quarantined), history
-        for name, build in ORACLE.items():
+        for name, build in BUILT.items():
             expected = _plain(build(read.winners, _reference(history), history.as_of_ms))
             assert _as_expected(_rows(db, name, expected), expected) == expected, f"{name}\n{history}"
 
