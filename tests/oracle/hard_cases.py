@@ -16,13 +16,22 @@ NAMES = (
     "a limit change inside an episode",
     "an all-silent input",
 )
-counts: Counter[str] = Counter(dict.fromkeys(NAMES, 0))
-histories: Counter[str] = Counter()
+TRIED = "histories"
+RARE_BELOW = 100  # histories: in fewer, a case may be missing by chance
+counts: Counter[str] = Counter(dict.fromkeys((TRIED, *NAMES), 0))
 
 
 def count(found: set[str]) -> None:
-    histories["all"] += 1
-    counts.update(found)
+    counts.update({TRIED, *found})
+
+
+def add(others: dict[str, int]) -> None:
+    counts.update(others)
+
+
+def missed() -> list[str]:
+    """The cases that none of many histories had: such a run proves less than it says."""
+    return [name for name in NAMES if counts[name] == 0] if counts[TRIED] >= RARE_BELOW else []
 
 
 class Passes:
