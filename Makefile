@@ -32,7 +32,7 @@ test: setup $(LOCAL)/airflow/.done check ## all set-up, every test
 	$(AIRFLOW) -m pytest tests/dags --confcutdir=tests/dags
 
 oracle: setup ## [histories=…]: random histories against the independent oracle, in one pass and in several
-	@COLDSTORE_HISTORIES=$(histories) $(SPARK) -m pytest tests/oracle --numprocesses logical --maxprocesses 4
+	@COLDSTORE_HISTORIES=$(histories) $(SPARK) -m pytest tests/oracle --numprocesses logical --maxprocesses 4 --maxschedchunk 1
 
 check: setup ## ruff and mypy
 	@$(LOCAL)/spark/bin/ruff check .
