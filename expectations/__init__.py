@@ -13,14 +13,14 @@ from expectations.measures import MeasureError, Measures
 from expectations.outages import OUTAGES
 from expectations.quarantine import QUARANTINE
 from expectations.readings import READINGS
-from expectations.results import Result, is_held
+from expectations.results import RESULTS, Result, is_held
 from expectations.runs import RUNS
 from expectations.sensor_stores import SENSOR_STORES
 from expectations.store_minutes import STORE_MINUTES
 from expectations.store_trends import STORE_TRENDS
 from include.settings import Settings
 
-__all__ = ["SUITES", "MeasureError", "Measures", "Result", "is_held", "judge", "warm_up"]
+__all__ = ["RESULTS", "SUITES", "MeasureError", "Measures", "Result", "is_held", "judge", "warm_up"]
 
 SUITES = (RUNS, QUARANTINE, READINGS, STORE_MINUTES, STORE_TRENDS, DOOR_SESSIONS, HEARTBEATS, OUTAGES, ALERTS, SENSOR_STORES)
 

@@ -12,8 +12,9 @@ from great_expectations.data_context.data_context.abstract_data_context import A
 from great_expectations.data_context.types.base import DataContextConfig, ProgressBarsConfig
 from great_expectations.data_context.types.resource_identifiers import ExpectationSuiteIdentifier, ValidationResultIdentifier
 
+from expectations.results import RESULTS
+
 KEPT_RUNS = 20  # the index is made anew from all of them; the table quality_results has the whole history
-RESULTS = "results"  # beside the pages: what they are made of, one JSON file each
 PAGES = "validations"
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from expectations.vocabulary import Severity
 
+RESULTS = "results"  # the folder beside the Data Docs' pages that has what they are made of, one JSON file each
+
 
 @dataclass(frozen=True)
 class Result:

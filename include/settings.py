@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 PREFIX = "COLDSTORE_"
+S3 = "s3a://"
 PROJECT = Path(__file__).resolve().parent.parent
 
 
@@ -70,15 +71,11 @@ class Settings:
             except ValueError:
                 raise SettingError(f"{PREFIX}{setting.name.upper()}={text!r} is not a number; give one like {setting.default}.") from None
         settings = Settings(**given)
+        lake, landing = rooted(settings.lake), rooted(settings.landing or f"{settings.lake}/landing")
         archive = rooted(settings.archive) if settings.archive else ""
-        return Settings(
-            **{
-                **settings.__dict__,
-                "lake": rooted(settings.lake),
-                "landing": rooted(settings.landing or f"{settings.lake}/landing"),
-                "archive": archive,
-            }
-        )
+        if archive and archive.startswith(S3) != landing.startswith(S3):
+            raise SettingError(f"COLDSTORE_ARCHIVE {archive} must lie where the landing folder {landing} lies: both local, or both on S3.")
+        return Settings(**{**settings.__dict__, "lake": lake, "landing": landing, "archive": archive})
 
     @property
     def late_after_s(self) -> int:
@@ -87,8 +84,13 @@ class Settings:
 
 
 def rooted(place: str) -> str:
-    """A local path made absolute, so that a job may run in any folder; a URI as it is."""
-    return place.rstrip("/") if "://" in place else str(Path(place).expanduser().absolute())
+    """A local path made absolute, so that a job may run in any folder; a place on an S3 server as a URI of the one kind that Spark knows."""
+    scheme, is_uri, rest = place.partition("://")
+    if not is_uri or scheme == "file":
+        return str(Path(rest if is_uri else place).expanduser().absolute())
+    if scheme not in ("s3", "s3a") or not rest.strip("/"):
+        raise SettingError(f"{place!r} is no place for a lake; give a folder, or a bucket like s3a://bucket/folder.")
+    return f"{S3}{rest.rstrip('/')}"
 
 
 def utc(text: str) -> datetime:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import expectations
 from expectations import Result
-from spark_jobs.runtime import acceptance, ledger, staging
+from spark_jobs.runtime import acceptance, docs_folder, ledger, staging
 from spark_jobs.runtime.errors import Held, Stop
 from spark_jobs.runtime.job import job
 from spark_jobs.runtime.lake import Lake
@@ -22,7 +21,8 @@ def check_quality(run: Run, lake: Lake) -> None:
     del measures["versions"]
     measures["runs"], measures["quarantine"] = {"imbalance": books.imbalance}, _quarantine(lake, run, books)
     measures["readings"]["late_share"] = books.late_rows / books.readings_new if books.readings_new > 0 else None
-    results = expectations.judge(measures, lake.settings, run.run_id, Path(lake.place("data_docs")))
+    with docs_folder.opened(lake.place("data_docs")) as folder:
+        results = expectations.judge(measures, lake.settings, run.run_id, folder)
     _record(lake, run, results)
     failed = [result for result in results if result.severity == "critical" and not result.success and not _is_accepted(lake, run, result)]
     if failed:

@@ -13,6 +13,7 @@ from spark_jobs.readers import landing_files, quarantined_lines
 from spark_jobs.readers.landing_files import Landing
 from spark_jobs.readers.raw_line import archive_place
 from spark_jobs.runtime import requests, storage
+from spark_jobs.runtime.entry import Entry
 from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.ingest_batch import Batch, take
 from spark_jobs.runtime.job import job
@@ -20,7 +21,6 @@ from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.ledger import batches_after
 from spark_jobs.runtime.requests import Request
 from spark_jobs.runtime.run import Run
-from spark_jobs.runtime.storage import Entry
 
 
 @job

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from include.settings import Settings
 from tests.lakes import TestLake
 
 
@@ -18,7 +19,7 @@ def spark() -> Iterator[SparkSession]:
 
     for name in [name for name in os.environ if name.startswith("COLDSTORE_")]:
         del os.environ[name]
-    made = session("tests")
+    made = session("tests", Settings.from_env())
     yield made
     made.stop()
 

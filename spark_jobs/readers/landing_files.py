@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from include.settings import Settings
 from spark_jobs.readers.decoder import Slice, decode
 from spark_jobs.runtime import storage
-from spark_jobs.runtime.storage import Entry
+from spark_jobs.runtime.entry import Entry
 
 ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 BINARY_FILE = "path string, modificationTime timestamp, length bigint, content binary"

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from functools import update_wrapper
 
 from include.settings import SettingError, Settings
-from spark_jobs.runtime import beginning
+from spark_jobs.runtime import beginning, storage
 from spark_jobs.runtime import run as runs
 from spark_jobs.runtime.errors import Held, Stop
 from spark_jobs.runtime.lake import Lake
@@ -48,7 +48,11 @@ def job(work: Work) -> Job:
 @contextmanager
 def opened(settings: Settings, holder: str) -> Iterator[Lake]:
     """The lake, with a lease on it for as long as it is open."""
+    for place in dict.fromkeys((settings.lake, settings.landing)):
+        storage.check(place)
     with lease(settings, holder) as mine, closing(Lake(None, settings, mine.still_mine)) as lake:
+        if mine.after_a_crash:
+            lake.shut_out(mine.epoch)
         yield lake
 
 

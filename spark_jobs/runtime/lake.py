@@ -34,7 +34,7 @@ class Lake:
     def spark(self) -> SparkSession:
         """Started when it is first asked for: a job that handles small tables only does without."""
         if self._spark is None:
-            self._spark = session("coldstore")
+            self._spark = session("coldstore", self.settings)
         return self._spark
 
     def close(self) -> None:
@@ -104,7 +104,15 @@ class Lake:
             partition_by=list(table.partitioned_by),
             description=table.meaning,
             configuration=properties,
+            storage_options=storage.delta_options(self.path(table.name)),
         )
+
+    def shut_out(self, epoch: int) -> None:
+        """A driver that died, or sleeps, may be in the middle of a commit. A change of a table's properties makes Delta refuse it whatever it began before."""
+        for table in TABLES:
+            if self.exists(table):
+                self.still_mine()
+                small_tables.opened(self.path(table)).alter.set_table_properties({"coldstore.epoch": str(epoch)}, raise_if_not_exists=False)
 
     def append(self, table: str, rows: DataFrame, write: Write) -> None:
         self.still_mine()

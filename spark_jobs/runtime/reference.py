@@ -132,7 +132,7 @@ def _text_of(file: ReferenceFile, settings: Settings) -> str:
 
 
 def _read(file: ReferenceFile, text: str) -> Rows:
-    table = csv.reader(io.StringIO(text.removeprefix("\ufeff")))
+    table = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=None))
     header = [name.strip() for name in next(table, [])]
     if not header:
         return []

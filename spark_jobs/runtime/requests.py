@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
 from spark_jobs.runtime import storage
+from spark_jobs.runtime.entry import Entry
 from spark_jobs.runtime.lake import Lake
-from spark_jobs.runtime.storage import Entry
 
 ORIGIN = "request"
 

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import TableNotFoundError
-from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
+
+from spark_jobs.runtime import storage
 
 COMPACT_EVERY = 100  # commits: each leaves a file of its own, and a read opens them all
 
@@ -38,45 +39,48 @@ class Write:
 
 def table(place: str, columns: Sequence[str] | None = None, condition: Any = None) -> pa.Table:
     """The rows that meet the condition (of pyarrow.compute), as Arrow has them."""
-    known = DeltaTable(place)
-    found = known.to_pyarrow_dataset(filesystem=_files(place)).to_table(columns=list(columns) if columns else None, filter=condition)
+    known = opened(place)
+    found = known.to_pyarrow_dataset(filesystem=storage.arrow_files(place)).to_table(
+        columns=list(columns) if columns else None, filter=condition
+    )
     wanted = schema_of(known)
     return found.cast(pa.schema([wanted.field(name) for name in found.schema.names]))
 
 
 def count(place: str, version: int, condition: Any) -> int:
     """How many rows of that version meet the condition; of whole partitions the files' footers tell."""
-    return int(DeltaTable(place, version=version).to_pyarrow_dataset(filesystem=_files(place)).count_rows(filter=condition))
+    return int(opened(place, version).to_pyarrow_dataset(filesystem=storage.arrow_files(place)).count_rows(filter=condition))
 
 
 def rows(place: str, columns: Sequence[str] | None = None, where: Sequence[Condition] = ()) -> list[Row]:
     """The rows that meet all conditions; none where there is no table."""
     try:
-        known = DeltaTable(place)
+        known = opened(place)
     except TableNotFoundError:
         return []
-    found = known.to_pyarrow_table(columns=list(columns) if columns else None, filters=list(where) or None, filesystem=_files(place))
+    found = known.to_pyarrow_table(
+        columns=list(columns) if columns else None, filters=list(where) or None, filesystem=storage.arrow_files(place)
+    )
     return list(found.to_pylist())
 
 
-def _files(place: str) -> SubTreeFileSystem:
-    """With delta-rs's own file system, threads of Arrow may still call Python when the process ends, and abort it."""
-    return SubTreeFileSystem(place, LocalFileSystem())
+def opened(place: str, version: int | None = None) -> DeltaTable:
+    return DeltaTable(place, version=version, storage_options=storage.delta_options(place))
 
 
 def append(place: str, new: Sequence[Row], write: Write) -> None:
-    table = DeltaTable(place)
+    table = opened(place)
     _write(table, pa.Table.from_pylist(list(new), schema=schema_of(table)), write, "append")
 
 
 def replace(place: str, new: Sequence[Row], write: Write) -> None:
     """These rows instead of all that were there, in one commit."""
-    table = DeltaTable(place)
+    table = opened(place)
     _write(table, pa.Table.from_pylist(list(new), schema=schema_of(table)), write, "overwrite")
 
 
 def append_batches(place: str, new: Iterator[pa.RecordBatch], write: Write) -> None:
-    table = DeltaTable(place)
+    table = opened(place)
     _write(table, _reader(new, schema_of(table)), write, "append")
 
 
@@ -85,7 +89,7 @@ def change(place: str, changes: pa.Table, key: Sequence[str], day: str, write: W
 
     Not by delta-rs's own MERGE: the text columns it writes cannot be filtered by readers that use Arrow.
     """
-    known = DeltaTable(place)
+    known = opened(place)
     if _is_done(known, write):
         return
     days = changes[day].unique()

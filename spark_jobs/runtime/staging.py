@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 
 from include.tables import TABLES
@@ -49,11 +48,13 @@ def stage_table(lake: Lake, run: Run, table: str, changes: pa.Table) -> None:
 
 def stage_rows(lake: Lake, run: Run, table: str, rows: list[Row]) -> None:
     """A small table, whole."""
-    _write_parquet(place(lake, run, table), pa.Table.from_pylist(rows, schema=small_tables.schema_of(DeltaTable(lake.path(table)))))
+    _write_parquet(
+        place(lake, run, table), pa.Table.from_pylist(rows, schema=small_tables.schema_of(small_tables.opened(lake.path(table))))
+    )
 
 
 def staged_rows(lake: Lake, run: Run, table: str) -> list[Row]:
-    return list(pq.read_table(pa.BufferReader(storage.read_bytes(place(lake, run, table)))).to_pylist())
+    return list(pq.read_table(pa.BufferReader(storage.read(place(lake, run, table)) or b"")).to_pylist())
 
 
 def is_staged(lake: Lake, run: Run, table: str) -> bool:
@@ -63,13 +64,12 @@ def is_staged(lake: Lake, run: Run, table: str) -> bool:
 def staged(lake: Lake, run: Run, table: str) -> Iterator[pa.RecordBatch]:
     """A table's changes: its columns and `action`, as many rows at once as a file's row group has."""
     if is_staged(lake, run, table):
-        yield from (_with_day(table, batch) for batch in ds.dataset(place(lake, run, table)).to_batches())
+        yield from (_with_day(table, batch) for batch in _batches(place(lake, run, table)))
         return
     for folder, kinds in TOGETHER.items():
         for kind, name in kinds.items():
             if name == table and is_staged(lake, run, folder):
-                changed = ds.dataset(place(lake, run, folder)).to_batches(columns=["action", kind], filter=ds.field(kind).is_valid())
-                for batch in changed:
+                for batch in _batches(place(lake, run, folder), columns=["action", kind], filter=ds.field(kind).is_valid()):
                     rows = pa.RecordBatch.from_struct_array(batch[kind]).append_column("action", batch["action"])
                     yield _with_day(table, rows)
 
@@ -90,11 +90,19 @@ def add_together(lake: Lake, run: Run, folder: str, changed: DataFrame) -> list[
     where = place(lake, run, folder)
     known = set(storage.names(where)) if storage.exists(where) else set()
     changed.write.mode("append").parquet(where)
-    new = [f"{where}/{name}" for name in storage.names(where) if name not in known and name.endswith(".parquet")]
+    new = [name for name in storage.names(where) if name not in known and name.endswith(".parquet")]
     if not new:
         return []
-    notes = ds.dataset(new).to_table(columns=[changed.columns[0], "note"], filter=ds.field("note").is_valid())
+    notes = ds.dataset(new, filesystem=storage.arrow_files(where)).to_table(
+        columns=[changed.columns[0], "note"], filter=ds.field("note").is_valid()
+    )
     return list(zip(*(column.to_pylist() for column in notes.columns), strict=True))
+
+
+def _batches(where: str, **wanted: Any) -> Iterator[pa.RecordBatch]:
+    names = [name for name in storage.names(where) if name.endswith(".parquet")]
+    if names:
+        yield from ds.dataset(names, filesystem=storage.arrow_files(where)).to_batches(**wanted)
 
 
 def write_notes(lake: Lake, run: Run, name: str, notes: dict[str, Any]) -> None:
@@ -108,4 +116,4 @@ def read_notes(lake: Lake, run: Run, name: str) -> dict[str, Any]:
 def _write_parquet(where: str, table: pa.Table) -> None:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
-    storage.write_bytes(where, sink.getvalue().to_pybytes())
+    storage.write(where, sink.getvalue().to_pybytes())

@@ -1,122 +1,117 @@
-"""Small files of the lake (control, reference, documents) and the landing folder, wherever they lie."""
+"""Small files of the lake (control, reference, documents) and the landing folder, wherever they lie: on local disks or on an S3 server."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
-from spark_jobs.runtime.errors import Stop
+from pyarrow.fs import FileSystem
 
-
-@dataclass(frozen=True)
-class Entry:
-    """A file as a listing shows it."""
-
-    path: str
-    size: int
-    modified_ms: int
+from include.settings import S3
+from spark_jobs.runtime import local_files
+from spark_jobs.runtime.entry import Entry, Seen
 
 
-def _local(place: str) -> Path:
-    if "://" in place and not place.startswith("file://"):
-        raise Stop(f"{place}: only local folders are supported yet; set COLDSTORE_LAKE to a folder.")
-    return Path(place.removeprefix("file://"))
+class Files(Protocol):
+    """What each kind of place can do. A place is a path, or a URI like s3a://bucket/folder/file."""
+
+    def check(self, place: str) -> None:
+        """Stop with one clear line where the place cannot be used."""
+
+    def exists(self, place: str) -> bool: ...
+    def read(self, place: str) -> bytes | None: ...
+    def read_seen(self, place: str) -> Seen | None: ...
+    def write(self, place: str, content: bytes) -> None: ...
+    def write_if(self, place: str, content: bytes, seen: Seen | None) -> Seen | None: ...
+    def delete(self, place: str) -> None: ...
+    def make_folder(self, place: str) -> None: ...
+    def files(self, place: str) -> Iterator[Entry]: ...
+    def open_file(self, place: str) -> BinaryIO: ...
+    def move(self, source: str, target: str) -> None: ...
+    def names(self, place: str) -> list[str]: ...
+    def arrow_files(self, place: str) -> FileSystem: ...
+    def delta_options(self, place: str) -> dict[str, str]: ...
+
+
+def _files(place: str) -> Files:
+    if place.startswith(S3):
+        from spark_jobs.runtime import s3_files  # its libraries take half a second, which a lake on local disks does not need
+
+        return s3_files
+    return local_files
+
+
+def check(place: str) -> None:
+    """Stop with one clear line where the place cannot be used."""
+    _files(place).check(place)
 
 
 def exists(place: str) -> bool:
-    return _local(place).exists()
+    """A file or a folder with something in it."""
+    return _files(place).exists(place)
 
 
 def read_text(place: str) -> str | None:
     """The whole file, or None where there is none."""
-    try:
-        return _local(place).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
+    content = read(place)
+    return None if content is None else content.decode("utf-8")
 
 
-def read_bytes(place: str) -> bytes:
-    return _local(place).read_bytes()
+def read(place: str) -> bytes | None:
+    return _files(place).read(place)
+
+
+def read_seen(place: str) -> Seen | None:
+    return _files(place).read_seen(place)
 
 
 def write_text(place: str, text: str) -> None:
-    write_bytes(place, text.encode("utf-8"))
+    write(place, text.encode("utf-8"))
 
 
-def write_bytes(place: str, content: bytes) -> None:
+def write(place: str, content: bytes) -> None:
     """The whole file or nothing: a reader never sees half of it."""
-    path = _local(place)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(name, path)
+    _files(place).write(place, content)
 
 
-def create(place: str, text: str) -> bool:
-    """Make the file; False where it exists already. Of two callers at once, one gets True."""
-    path = _local(place)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    try:
-        os.link(name, path)  # fails where the name is taken, and shows the whole content at once
-    except FileExistsError:
-        return False
-    finally:
-        os.unlink(name)
-    return True
+def write_if(place: str, content: bytes, seen: Seen | None) -> Seen | None:
+    """Only where the file is as it was seen (None: not there). Of two callers at once one gets what is there now, the other None."""
+    return _files(place).write_if(place, content, seen)
 
 
 def delete(place: str) -> None:
-    path = _local(place)
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    """A file, or a folder with all that is in it; where there is none, nothing."""
+    _files(place).delete(place)
 
 
 def make_folder(place: str) -> None:
-    _local(place).mkdir(parents=True, exist_ok=True)
+    _files(place).make_folder(place)
 
 
 def files(place: str) -> Iterator[Entry]:
     """Every file below a folder, but none whose name, or whose folder's name, starts with `.` or `_`."""
-    for folder, subfolders, names in os.walk(_local(place)):
-        subfolders[:] = [name for name in subfolders if name[0] not in "._"]
-        for name in names:
-            path = os.path.join(folder, name)
-            if name[0] in "._":
-                continue
-            with contextlib.suppress(FileNotFoundError):  # it may be renamed while we look
-                status = os.stat(path)
-                yield Entry(path, status.st_size, status.st_mtime_ns // 1_000_000)
+    return _files(place).files(place)
 
 
-def open_file(path: str) -> BinaryIO:
-    return _local(path).open("rb")
+def open_file(place: str) -> BinaryIO:
+    return _files(place).open_file(place)
 
 
 def move(source: str, target: str) -> None:
     """A file of that name that lies there already keeps its content: it gets its own time into its name."""
-    place = _local(target)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if place.exists():
-        place.rename(f"{place}.{place.stat().st_mtime_ns // 1_000_000}")
-    shutil.move(_local(source), place)
+    _files(target).move(source, target)
 
 
 def names(place: str) -> list[str]:
     """The names of the files in one folder."""
-    with contextlib.suppress(FileNotFoundError):
-        return sorted(entry.name for entry in os.scandir(_local(place)) if entry.is_file())
-    return []
+    return _files(place).names(place)
+
+
+def arrow_files(place: str) -> FileSystem:
+    """The folder, as Arrow reads it."""
+    return _files(place).arrow_files(place)
+
+
+def delta_options(place: str) -> dict[str, str]:
+    """What delta-rs must know to reach it."""
+    return _files(place).delta_options(place)

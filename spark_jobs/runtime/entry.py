@@ -1,0 +1,22 @@
+"""What a place that keeps files tells about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file as a listing shows it."""
+
+    path: str
+    size: int
+    modified_ms: int
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A file's content, and a mark by which its place tells whether it is still the same."""
+
+    content: bytes
+    mark: bytes | str

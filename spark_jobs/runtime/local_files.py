@@ -1,0 +1,118 @@
+"""Small files of the lake and the landing folder, on this machine's disks."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
+
+from spark_jobs.runtime.entry import Entry, Seen
+
+
+def _local(place: str) -> Path:
+    return Path(place.removeprefix("file://"))
+
+
+def check(place: str) -> None:
+    """A folder is made when it is first written to."""
+
+
+def exists(place: str) -> bool:
+    return _local(place).exists()
+
+
+def read(place: str) -> bytes | None:
+    """The whole file, or None where there is none."""
+    try:
+        return _local(place).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def read_seen(place: str) -> Seen | None:
+    content = read(place)
+    return None if content is None else Seen(content, mark=content)
+
+
+def write(place: str, content: bytes) -> None:
+    """The whole file or nothing: a reader never sees half of it."""
+    path = _local(place)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(name, path)
+
+
+def write_if(place: str, content: bytes, seen: Seen | None) -> Seen | None:
+    path = _local(place)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with (path.parent / f".{path.name}.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # let go when the file is closed, also by a process that dies
+        if read(place) != (seen.mark if seen else None):
+            return None
+        write(place, content)
+    return Seen(content, mark=content)
+
+
+def delete(place: str) -> None:
+    path = _local(place)
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def make_folder(place: str) -> None:
+    _local(place).mkdir(parents=True, exist_ok=True)
+
+
+def files(place: str) -> Iterator[Entry]:
+    """Every file below a folder, but none whose name, or whose folder's name, starts with `.` or `_`."""
+    for folder, subfolders, names in os.walk(_local(place)):
+        subfolders[:] = [name for name in subfolders if name[0] not in "._"]
+        for name in names:
+            path = os.path.join(folder, name)
+            if name[0] in "._":
+                continue
+            with contextlib.suppress(FileNotFoundError):  # it may be renamed while we look
+                status = os.stat(path)
+                yield Entry(path, status.st_size, status.st_mtime_ns // 1_000_000)
+
+
+def open_file(path: str) -> BinaryIO:
+    return _local(path).open("rb")
+
+
+def move(source: str, target: str) -> None:
+    """A file of that name that lies there already keeps its content: it gets its own time into its name."""
+    place = _local(target)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if place.exists():
+        place.rename(f"{place}.{place.stat().st_mtime_ns // 1_000_000}")
+    shutil.move(_local(source), place)
+
+
+def names(place: str) -> list[str]:
+    """The names of the files in one folder."""
+    with contextlib.suppress(FileNotFoundError):
+        return sorted(entry.name for entry in os.scandir(_local(place)) if entry.is_file())
+    return []
+
+
+def arrow_files(place: str) -> FileSystem:
+    """With delta-rs's own file system, threads of Arrow may still call Python when the process ends, and abort it."""
+    return SubTreeFileSystem(str(_local(place)), LocalFileSystem())
+
+
+def delta_options(place: str) -> dict[str, str]:
+    return {}
