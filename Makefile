@@ -18,9 +18,9 @@ histories ?= 20
 export source position run by why reason alert from to apply tell
 LANDING := $(if $(COLDSTORE_LANDING),--landing "$(COLDSTORE_LANDING)")
 
-.PHONY: help setup run test oracle check pass line rebuild accept ack replay sample summary up down bench lock clean
+.PHONY: help setup run test oracle test-places crash check pass line rebuild accept ack replay recover sample summary up down bench lock clean
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 run: setup $(LOCAL)/airflow/.done ## all set-up, sample readings, one pass through Airflow, a summary; again: the next hours
 	@as_of=$$($(SPARK) -m simulator --lake "$(COLDSTORE_LAKE)" $(LANDING) | tee /dev/stderr | sed -n 's/^as_of=//p')
@@ -33,6 +33,12 @@ test: setup $(LOCAL)/airflow/.done check ## all set-up, every test
 
 oracle: setup ## [histories=…]: random histories against the independent oracle, in one pass and in several
 	@COLDSTORE_HISTORIES=$(histories) $(SPARK) -m pytest tests/oracle --numprocesses logical --maxprocesses 4 --maxschedchunk 1
+
+test-places: setup ## the same history, with a crash, in every place: files, S3 servers
+	@$(SPARK) -m pytest tests/places/test_places.py
+
+crash: setup ## a driver killed at every point where it writes, and at 30 random moments; writes docs/reliability.md
+	@COLDSTORE_CRASHES=all $(SPARK) -m pytest tests/places/test_crashes.py tests/places/test_lease.py
 
 check: setup ## ruff and mypy
 	@$(LOCAL)/spark/bin/ruff check .
@@ -56,6 +62,9 @@ accept: setup ## run=… by=… why=…: publish a held run all the same
 
 replay: setup ## [reason=…]: judge quarantined lines again, take in what is valid now
 	@$(SPARK) -m spark_jobs.replay_quarantine --reason "$$reason"
+
+recover: setup ## make the checkpoint anew where it is damaged; no line is lost or doubled
+	@$(SPARK) -m spark_jobs.recover_checkpoint
 
 sample: setup ## [args="--stores 3 --hours 4 …"]: write sample readings into the landing folder
 	@$(SPARK) -m simulator --lake "$(COLDSTORE_LAKE)" $(LANDING) $(args)
@@ -100,12 +109,15 @@ $(LOCAL)/%/.done: requirements/%.txt $(LOCAL)/uv/.done
 	$(UV) pip sync -q --compile-bytecode --python $(LOCAL)/$* $< || { echo "the environment $* could not be installed: is the package index reachable, is there space on the disk? Then type the command again." >&2; exit 1; }
 	touch $@
 
-$(LOCAL)/jars/.done: jars/ivy.xml jars/ivysettings.xml $(LOCAL)/spark/.done
+$(LOCAL)/jars/.done: jars/ivy.xml jars/ivysettings.xml spark_jobs/scala/AtomicCommits.scala $(LOCAL)/spark/.done
 	@echo "set-up: jars" >&2
 	rm -rf $(LOCAL)/jars
-	java -Divy.cache=$(LOCAL)/cache/ivy -jar $(LOCAL)/spark/lib/python3.11/site-packages/pyspark/jars/ivy-*.jar -settings jars/ivysettings.xml -ivy $< \
+	spark=$(LOCAL)/spark/lib/python3.11/site-packages/pyspark/jars
+	java -Divy.cache=$(LOCAL)/cache/ivy -jar $$spark/ivy-*.jar -settings jars/ivysettings.xml -ivy $< \
 	  -types jar -retrieve "$(LOCAL)/jars/[conf]/[artifact]-[revision].[ext]" -warn > $(LOCAL)/ivy.log 2>&1 \
 	  || { tail -5 $(LOCAL)/ivy.log >&2; echo "the jars could not be fetched: is Maven Central reachable? Then type the command again." >&2; exit 1; }
+	java -cp "$$(echo $$spark/scala-{compiler,reflect,library}-*.jar | tr ' ' :)" scala.tools.nsc.Main -d $(LOCAL)/jars/core/coldstore.jar \
+	  -cp "$$(echo $$spark/{scala-library,hadoop-client-api}-*.jar $(LOCAL)/jars/core/*.jar | tr ' ' :)" spark_jobs/scala/AtomicCommits.scala
 	touch $@
 
 $(LOCAL)/spark-defaults.conf: spark_jobs/spark-defaults.conf $(LOCAL)/jars/.done

@@ -21,7 +21,7 @@ def check_quality(run: Run, lake: Lake) -> None:
     del measures["versions"]
     measures["runs"], measures["quarantine"] = {"imbalance": books.imbalance}, _quarantine(lake, run, books)
     measures["readings"]["late_share"] = books.late_rows / books.readings_new if books.readings_new > 0 else None
-    with docs_folder.opened(lake.place("data_docs")) as folder:
+    with lake.lasting("the Data Docs"), docs_folder.opened(lake.place("data_docs")) as folder:
         results = expectations.judge(measures, lake.settings, run.run_id, folder)
     _record(lake, run, results)
     failed = [result for result in results if result.severity == "critical" and not result.success and not _is_accepted(lake, run, result)]

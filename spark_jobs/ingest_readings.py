@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +12,9 @@ from pyspark.sql import DataFrame
 from spark_jobs.readers import landing_files, quarantined_lines
 from spark_jobs.readers.landing_files import Landing
 from spark_jobs.readers.raw_line import archive_place
-from spark_jobs.runtime import requests, storage
+from spark_jobs.runtime import begun_batch, fault_points, requests, storage
+from spark_jobs.runtime.begun_batch import BegunBatch
+from spark_jobs.runtime.checkpoint import Checkpoint
 from spark_jobs.runtime.entry import Entry
 from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.ingest_batch import Batch, take
@@ -32,13 +34,15 @@ class Ingest:
     """One run's intake. Batches are numbered as they are written, whatever they come from."""
 
     def __init__(self, run: Run, lake: Lake) -> None:
-        self.run, self.lake = run, lake
+        self.run, self.lake, self.checkpoint = run, lake, Checkpoint(lake, "ingest_readings")
         self.written = batches_after(lake, run.booked_until)  # by a run that died before it was booked, perhaps
         self.seq = max((books.until for books in self.written.values()), default=run.booked_until)
 
     def all(self) -> None:
         settings = self.lake.settings
         storage.make_folder(settings.landing)
+        if left := begun_batch.left(self.lake):
+            self._take_files(left)
         for request in requests.pending(self.lake):
             self._serve(request)
         landing = self._landing()
@@ -51,8 +55,8 @@ class Ingest:
             for file in changed:
                 print(f"{file.path} changed after it was taken: what is new in it is taken now.")
             self._serve(requests.ask_for_changed_files(self.lake.place(), changed))
-        if len(landing.new) > len(empty) or not self._is_checkpoint_whole():
-            self._stream()
+        if len(landing.new) > len(empty) or not self.checkpoint.is_whole():
+            self._stream(landing)
         if settings.archive:
             self._archive()
 
@@ -68,27 +72,25 @@ class Ingest:
             **counts,
         }
 
-    @property
-    def _checkpoint(self) -> str:
-        return self.lake.place("checkpoints", "ingest_readings")
+    def _stream(self, landing: Landing) -> None:
+        """A new checkpoint shows files again that were taken by an older one: what `raw_files` knows is passed over."""
 
-    def _is_checkpoint_whole(self) -> bool:
-        """No batch was begun and not committed: with no new file there is nothing that a stream would do."""
-        begun, committed = (set(storage.names(f"{self._checkpoint}/{log}")) for log in ("offsets", "commits"))
-        return begun <= committed
+        def take(names: DataFrame, number: int) -> None:
+            files = [landing_files.entry(row) for row in names.collect()]
+            new = [file for file in files if file.path not in landing.taken and not landing_files.is_hidden(file.path, self.lake.settings)]
+            batch = BegunBatch(self.checkpoint.id, number, new)
+            if new and f"{batch.origin}-{number}" not in self.written:
+                begun_batch.begin(self.lake, batch)
+                self._take_files(batch)
 
-    def _stream(self) -> None:
-        writer = landing_files.stream(self.lake.spark, self.lake.settings).writeStream.option("checkpointLocation", self._checkpoint)
-        query = writer.trigger(availableNow=True).foreachBatch(self._take_files).start()
-        query.awaitTermination()
+        _run_stream(landing_files.stream(self.lake.spark, self.lake.settings), self.checkpoint, take)
 
-    def _take_files(self, names: DataFrame, number: int) -> None:
+    def _take_files(self, batch: BegunBatch) -> None:
         settings = self.lake.settings
-        files = [landing_files.entry(row) for row in names.collect()]
-        files = [file for file in files if not landing_files.is_hidden(file.path, settings)]
-        self.lake.expect_rows(sum(file.size for file in files) // 100)  # a line is about that long
-        lines = landing_files.decoded(self.lake.spark, landing_files.slices(files, settings), settings)
-        self._take(Batch(self._checkpoint_id(), number, self.seq + 1, len(files)), lines)
+        self.lake.expect_rows(sum(file.size for file in batch.files) // 100)  # a line is about that long
+        lines = landing_files.decoded(self.lake.spark, landing_files.slices(batch.files, settings), settings)
+        self._take(Batch(batch.origin, batch.number, self.seq + 1, len(batch.files)), lines)
+        begun_batch.done(self.lake)
 
     def _take(self, batch: Batch, lines: DataFrame) -> None:
         if batch.id in self.written:
@@ -97,15 +99,6 @@ class Ingest:
         self.written[batch.id], self.seq = books, batch.seq
         counts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in books.totals.items() if count)
         print(f"batch {batch.id}: {counts or 'nothing'}", flush=True)
-
-    def _checkpoint_id(self) -> str:
-        """A new checkpoint has a new id, and so its batches have names that were never used."""
-        text = storage.read_text(f"{self._checkpoint}/metadata")
-        if text is None:
-            raise Stop(
-                "the checkpoint of ingest_readings has no metadata file: it is damaged. Move the folder away and run the pass again."
-            )
-        return str(json.loads(text)["id"])
 
     def _serve(self, request: Request) -> None:
         if request.kind == "changed":
@@ -137,6 +130,29 @@ class Ingest:
         for file in landing.files:
             if file.path not in stays:
                 storage.move(file.path, archive_place(file.path, self.lake.settings))
+
+
+def _run_stream(new: DataFrame, checkpoint: Checkpoint, take: Callable[[DataFrame, int], None]) -> None:
+    """Everything that is new, batch by batch. Why one stopped is kept: the stream would tell it as a Java error."""
+    stopped: list[Stop] = []
+
+    def take_or_stop(rows: DataFrame, number: int) -> None:
+        try:
+            take(rows, number)
+        except Stop as stop:
+            stopped.append(stop)
+            raise
+        fault_points.passed("before the checkpoint's commit")
+
+    try:
+        writer = new.writeStream.option("checkpointLocation", checkpoint.place)
+        writer.trigger(availableNow=True).foreachBatch(take_or_stop).start().awaitTermination()
+    except Exception as trouble:
+        if stopped:
+            raise stopped[0] from None
+        checkpoint.refuse_if_damaged(trouble)
+        raise
+    fault_points.passed("after the checkpoint's commit")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ import traceback
 from collections.abc import Callable
 from dataclasses import replace
 
+from pyspark.sql import SparkSession
+
 import expectations
 from include.settings import SettingError, Settings
 from spark_jobs.check_quality import check_quality
@@ -18,7 +20,7 @@ from spark_jobs.publish_tables import publish_tables
 from spark_jobs.runtime import summary
 from spark_jobs.runtime.beginning import begin_or_resume
 from spark_jobs.runtime.errors import Held, Stop
-from spark_jobs.runtime.job import FAILED, HELD, opened
+from spark_jobs.runtime.job import FAILED, HELD, explained, opened
 from spark_jobs.runtime.lake import Lake
 
 JOBS = (ingest_readings, derive_tables, check_quality, publish_tables)
@@ -45,10 +47,10 @@ def said_of_delivery(lake: Lake) -> str:
         return f"not delivered: {type(error).__name__}; the next run tries again"
 
 
-def main(prepare: Callable[[Lake], str | None] = lambda lake: None) -> int:
+def main(prepare: Callable[[Lake], str | None] = lambda lake: None, spark: SparkSession | None = None) -> int:
     """`prepare` may do something first, and say as of when the pass is to be."""
     try:
-        with opened(Settings.from_env(), "make pass") as lake:
+        with opened(Settings.from_env(), "make pass", spark) as lake:
             threading.Thread(target=expectations.warm_up, daemon=True).start()  # its import takes seconds that Spark needs anyway
             as_of = prepare(lake)
             lake.settings = replace(lake.settings, as_of=lake.settings.as_of or as_of or "")
@@ -62,7 +64,7 @@ def main(prepare: Callable[[Lake], str | None] = lambda lake: None) -> int:
     except Exception as error:
         traceback.print_exc()
         message = str(error).strip().splitlines() or ["no message"]
-        print(f"failed {type(error).__name__}: {message[0]}", flush=True)
+        print(f"failed {explained(error) or f'{type(error).__name__}: {message[0]}'}", flush=True)
         return FAILED
     print(summary.of_run(lake.settings, run_id))
     print(f"published {run_id}", flush=True)

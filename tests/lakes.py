@@ -55,22 +55,25 @@ class TestLake:
         """A landing file with these lines (or these very bytes) that arrived at that time."""
         self._files += 1
         path = self.place / "landing" / (name or f"file-{self._files:04d}.jsonl")
-        path.parent.mkdir(parents=True, exist_ok=True)
         content = b"".join(line + b"\n" for line in lines) if raw is None else raw
         if path.suffix == ".gz" and raw is None:
             content = gzip.compress(content)
         if path.suffix == ".zst" and raw is None:
             content = zstandard.compress(content)
-        path.write_bytes(content)
-        stamp = round(moment(arrived).timestamp() * 1000) * 1_000_000
-        os.utime(path, ns=(stamp, stamp))
+        self.keeps(f"landing/{path.relative_to(self.place / 'landing')}", content, round(moment(arrived).timestamp() * 1000))
         return path
+
+    def keeps(self, name: str, content: bytes, arrived_ms: int | None = None) -> None:
+        """A file of that name in the lake, from that time if one is given."""
+        path = self.place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        if arrived_ms is not None:
+            os.utime(path, ns=(arrived_ms * 1_000_000, arrived_ms * 1_000_000))
 
     def knows(self, name: str, *rows: str) -> None:
         """A reference file."""
-        path = self.place / "reference" / f"{name}.csv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+        self.keeps(f"reference/{name}.csv", ("\n".join(rows) + "\n").encode())
 
     def passes(self, as_of: str, **settings: Any) -> str:
         """One pass; the run's id. A held one raises Held, a stopped one Stop."""
@@ -79,7 +82,7 @@ class TestLake:
         return run_pass(Lake(self.spark, changed))
 
     def rows(self, table: str, *sort: str) -> list[dict[str, Any]]:
-        found = deltalake.DeltaTable(str(self.place / "tables" / table)).to_pyarrow_table().to_pylist()
+        found = self.delta(table).to_pyarrow_table().to_pylist()
         return sorted(found, key=lambda row: tuple(str(row[name]) for name in sort)) if sort else list(found)
 
     def one(self, table: str, **where: Any) -> dict[str, Any]:
@@ -87,7 +90,10 @@ class TestLake:
         return row
 
     def version(self, table: str) -> int:
-        return int(deltalake.DeltaTable(str(self.place / "tables" / table)).version())
+        return int(self.delta(table).version())
+
+    def delta(self, table: str) -> deltalake.DeltaTable:
+        return deltalake.DeltaTable(str(self.place / "tables" / table))
 
     def tables(self, *names: str) -> dict[str, list[str]]:
         """What must be the same on any way in, to the bit: rows without the columns that may differ, as sorted text."""

@@ -44,7 +44,7 @@ def accept(lake: Lake, run_id: str, by: str, why: str) -> Acceptance:
         raise Stop(f"run {run_id or '(none given)'} is not held; {waiting}. Nothing was changed.")
     as_of = iso(held[run_id]["as_of"])
     known = accepted(lake) | {run_id: Acceptance(run_id, by.strip(), why.strip(), iso(datetime.now(UTC)), as_of)}
-    storage.write_text(lake.place("control", "accepted.json"), json.dumps([asdict(item) for item in known.values()], indent=1))
+    lake.write_text(json.dumps([asdict(item) for item in known.values()], indent=1), "control", "accepted.json")
     return known[run_id]
 
 

@@ -54,7 +54,7 @@ def _bring_back(folder: Path, place: str, known: dict[str, int]) -> None:
     ]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda name: storage.write(f"{place}/{name}", pages[name].read_bytes()), written))
-        list(pool.map(lambda name: storage.delete(f"{place}/{name}"), known.keys() - pages.keys() - {PACKED}))
+    storage.delete_files(place, sorted(known.keys() - pages.keys() - {PACKED}))
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, path in sorted(results.items()):

@@ -86,7 +86,8 @@ def _judged(lake: Lake, batch: Batch, lines: DataFrame, hours: list[int]) -> tup
         displaced = judged.filter("held = 'readings'").select(*R.LINE, "held")
         keys = displaced.select(*R.KEY).distinct()
         taken_along = (_held_lines(lake, table, hours).join(keys, [*R.KEY], "left_semi") for table in ("duplicates", "quarantine"))
-        _union(displaced, *taken_along).write.mode("overwrite").parquet(place)
+        with lake.lasting("control/displaced"):
+            _union(displaced, *taken_along).write.mode("overwrite").parquet(place)
     saved = lake.spark.read.parquet(place)
     others = _held_readings(lake, batch, hours).join(saved.select(*R.KEY).distinct(), [*R.KEY], "left_anti")
     judged = _with_outcome(batch, lines, _union(others, saved))
@@ -215,8 +216,8 @@ def _write(lake: Lake, run: Run, batch: Batch, judged: DataFrame, refused: DataF
     together(*steps)
     _write_displaced(lake, batch, judged, there)
     if batch.replayed is not None:
-        out = batch.replayed.withColumn("replayed_at", F.lit(datetime.now(UTC))).withColumn("change", F.lit("update"))
-        lake.upsert("quarantine", out, batch.write.named("replayed"))
+        out = batch.replayed.withColumn("replayed_at", F.lit(datetime.now(UTC)))
+        lake.update("quarantine", out, batch.write.named("replayed"))
 
 
 def _taken_files(run: Run, batch: Batch, slices: list[Row]) -> list[dict[str, Any]]:
@@ -241,8 +242,8 @@ def _taken_files(run: Run, batch: Batch, slices: list[Row]) -> list[dict[str, An
 def _write_displaced(lake: Lake, batch: Batch, judged: DataFrame, there: set[tuple[str | None, str | None]]) -> None:
     """The few rows that change place because a line turned up that had arrived earlier."""
     if (None, R.REPLACES) in there:
-        winners = R.with_measures(judged.filter(F.col("outcome") == R.REPLACES), lake.settings).withColumn("change", F.lit("update"))
-        lake.upsert("readings", winners, batch.write.named("replace"))
+        winners = R.with_measures(judged.filter(F.col("outcome") == R.REPLACES), lake.settings)
+        lake.update("readings", winners, batch.write.named("replace"))
     for table, outcome in (("duplicates", R.CONFLICT), ("quarantine", R.DUPLICATE)):
         if (table, outcome) in there:
             moved = judged.filter((F.col("held") == table) & (F.col("outcome") == outcome))

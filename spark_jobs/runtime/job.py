@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import update_wrapper
+
+from pyspark.sql import SparkSession
 
 from include.settings import SettingError, Settings
 from spark_jobs.runtime import beginning, storage
@@ -46,14 +49,28 @@ def job(work: Work) -> Job:
 
 
 @contextmanager
-def opened(settings: Settings, holder: str) -> Iterator[Lake]:
-    """The lake, with a lease on it for as long as it is open."""
+def opened(settings: Settings, holder: str, spark: SparkSession | None = None) -> Iterator[Lake]:
+    """The lake, with a lease on it for as long as it is open. A session that is given stays."""
     for place in dict.fromkeys((settings.lake, settings.landing)):
         storage.check(place)
-    with lease(settings, holder) as mine, closing(Lake(None, settings, mine.still_mine)) as lake:
+    with lease(settings, holder) as mine, closing(Lake(spark, settings, mine.still_mine)) as lake:
         if mine.after_a_crash:
             lake.shut_out(mine.epoch)
         yield lake
+
+
+def explained(error: Exception) -> str | None:
+    """What lies behind an error that came by way of Spark, in one line for the person who reads it: what one of our own steps said on an
+    executor, or the place that cannot be used (any more). None where nobody knows."""
+    if told := re.search(rf"{Stop.__module__}\.{Stop.__name__}: (.+)", str(error)):
+        return told[1]
+    settings = Settings.from_env()
+    try:
+        for place in dict.fromkeys((settings.lake, settings.landing)):
+            storage.check(place)
+    except Stop as stop:
+        return str(stop)
+    return None
 
 
 def program(work: Callable[[], None]) -> int:
@@ -66,6 +83,8 @@ def program(work: Callable[[], None]) -> int:
         return HELD
     except (Stop, SettingError) as stop:
         print(stop, file=sys.stderr, flush=True)
-    except Exception:
+    except Exception as error:
         traceback.print_exc()
+        if cause := explained(error):
+            print(cause, file=sys.stderr, flush=True)
     return FAILED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, cast
 
 import deltalake
@@ -15,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from include.settings import Settings
 from include.tables import FORMAT, TABLES, Table
-from spark_jobs.runtime import small_tables, storage
+from spark_jobs.runtime import fault_points, small_tables, storage
 from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.session import session
 from spark_jobs.runtime.small_tables import Condition, Row, Write
@@ -26,7 +27,7 @@ LARGE_FROM_ROWS = 200_000
 class Lake:
     def __init__(self, spark: SparkSession | None, settings: Settings, still_mine: Callable[[], None] = lambda: None) -> None:
         self.settings, self.still_mine = settings, still_mine
-        self._spark = spark
+        self._spark, self._is_session_mine = spark, spark is None
         self._frames: dict[str, DataFrame] = {}
         self.expects_many_rows = False
 
@@ -38,7 +39,7 @@ class Lake:
         return self._spark
 
     def close(self) -> None:
-        if self._spark is not None:
+        if self._spark is not None and self._is_session_mine:
             self._spark.stop()
 
     def place(self, *parts: str) -> str:
@@ -83,67 +84,88 @@ class Lake:
                     f"the tables in {self.settings.lake} were made by another version; nothing was changed. Move its folders tables, checkpoints "
                     "and control away: the next pass makes them anew from the landing files."
                 )
-            self.still_mine()
-            storage.write_text(place, str(FORMAT))
+            self.write_text(str(FORMAT), "control", "format")
         for table in TABLES.values():
             if not self.exists(table.name):
                 self._create(table)
 
     def _create(self, table: Table) -> None:
         """By delta-rs, in milliseconds where Spark takes more than a second each."""
-        self.still_mine()
-        properties = {"delta.enableDeletionVectors": "false", "delta.checkpointInterval": "20"}  # every reader can read it
+        interval = small_tables.COMPACT_EVERY if table.is_small else 20  # commits that a reader opens one by one
+        properties = {"delta.enableDeletionVectors": "false", "delta.checkpointInterval": str(interval)}  # every reader can read it
         if table.skipping_on:
             properties["delta.dataSkippingStatsColumns"] = ",".join(table.skipping_on)
         if table.has_change_feed:
             properties["delta.enableChangeDataFeed"] = "true"
-        deltalake.DeltaTable.create(
-            self.path(table.name),
-            deltalake.Schema.from_json(self.schema(table.schema_with_meanings).json()),
-            mode="ignore",
-            partition_by=list(table.partitioned_by),
-            description=table.meaning,
-            configuration=properties,
-            storage_options=storage.delta_options(self.path(table.name)),
-        )
+        schema = deltalake.Schema.from_json(self.schema(table.schema_with_meanings).json())
+        with self.lasting(f"the table {table.name}"):
+            deltalake.DeltaTable.create(
+                self.path(table.name),
+                schema,
+                mode="ignore",
+                partition_by=list(table.partitioned_by),
+                description=table.meaning,
+                configuration=properties,
+                storage_options=storage.delta_options(self.path(table.name)),
+            )
 
     def shut_out(self, epoch: int) -> None:
         """A driver that died, or sleeps, may be in the middle of a commit. A change of a table's properties makes Delta refuse it whatever it began before."""
         for table in TABLES:
             if self.exists(table):
-                self.still_mine()
-                small_tables.opened(self.path(table)).alter.set_table_properties({"coldstore.epoch": str(epoch)}, raise_if_not_exists=False)
+                with self.lasting(f"the epoch of {table}"):
+                    properties = {"coldstore.epoch": str(epoch)}
+                    small_tables.opened(self.path(table)).alter.set_table_properties(properties, raise_if_not_exists=False)
 
-    def append(self, table: str, rows: DataFrame, write: Write) -> None:
+    @contextmanager
+    def lasting(self, what: str) -> Iterator[None]:
+        """Around everything that lasts: only while the lake is ours."""
         self.still_mine()
-        named = rows.select(*TABLES[table].names).write.format("delta").mode("append")
-        named.option("txnAppId", write.app).option("txnVersion", write.number).save(self.path(table))
+        with fault_points.around(what):
+            yield
+
+    @contextmanager
+    def _committing(self, table: str, write: Write, what: str) -> Iterator[None]:
+        """Around a commit to a table. Where only the answer to it was lost on its way, a second try finds the name taken: by ourselves."""
+        with self.lasting(f"{what} {table}"):
+            try:
+                yield
+            except Exception:
+                self.still_mine()
+                if not small_tables.is_done(small_tables.opened(self.path(table)), write):
+                    raise
         self._frames.pop(table, None)
 
-    def upsert(self, table: str, rows: DataFrame, write: Write, narrowed_by: str = "true") -> None:
-        """One MERGE by the table's key; rows with `change` = 'delete' go. `narrowed_by` tells which rows of `target` can match."""
-        self.still_mine()
+    def write_text(self, text: str, *parts: str) -> None:
+        """A small file of the lake's own; what another driver wrote in the meantime stays."""
+        place = self.place(*parts)
+        seen = storage.read_seen(place)
+        with self.lasting(f"{parts[0]}/{parts[-1]}"):
+            if storage.write_if(place, text.encode("utf-8"), seen) is None:
+                raise Stop(f"another driver wrote {place} at this very moment: this one stops. Nothing is lost; run the pass again.")
+
+    def append(self, table: str, rows: DataFrame, write: Write) -> None:
+        named = rows.select(*TABLES[table].names).write.format("delta").mode("append")
+        with self._committing(table, write, "append to"):
+            named.option("txnAppId", write.app).option("txnVersion", write.number).save(self.path(table))
+
+    def update(self, table: str, rows: DataFrame, write: Write) -> None:
+        """These rows in place of those with the same key."""
         self._name_merges(write)
         columns = TABLES[table].names
         same = " AND ".join(f"target.{column} <=> source.{column}" for column in TABLES[table].key)
         values: dict[str, Any] = {column: f"source.{column}" for column in columns}
         target = DeltaTable.forPath(self.spark, self.path(table)).alias("target")
-        (
-            target.merge(rows.alias("source"), f"{same} AND {narrowed_by}")
-            .whenMatchedDelete("source.change = 'delete'")
-            .whenMatchedUpdate(set=values)
-            .whenNotMatchedInsert("source.change <> 'delete'", values=values)
-            .execute()
-        )
-        self._frames.pop(table, None)
+        with self._committing(table, write, "update of"):
+            target.merge(rows.alias("source"), same).whenMatchedUpdate(set=values).execute()
 
-    def remove(self, table: str, rows: DataFrame, write: Write, by: tuple[str, ...], narrowed_by: str = "true") -> None:
-        self.still_mine()
+    def remove(self, table: str, rows: DataFrame, write: Write, by: tuple[str, ...], narrowed_by: str) -> None:
+        """`narrowed_by` tells which rows of `target` can match."""
         self._name_merges(write)
         same = " AND ".join(f"target.{column} <=> source.{column}" for column in by)
         target = DeltaTable.forPath(self.spark, self.path(table)).alias("target")
-        target.merge(rows.select(*by).alias("source"), f"{same} AND {narrowed_by}").whenMatchedDelete().execute()
-        self._frames.pop(table, None)
+        with self._committing(table, write, "removal from"):
+            target.merge(rows.select(*by).alias("source"), f"{same} AND {narrowed_by}").whenMatchedDelete().execute()
 
     def _name_merges(self, write: Write) -> None:
         self.spark.conf.set("spark.databricks.delta.write.txnAppId", write.app)
@@ -158,13 +180,13 @@ class Lake:
         return small_tables.count(self.path(table), version, condition)
 
     def append_batches(self, table: str, new: Iterator[pa.RecordBatch], write: Write) -> None:
-        self.still_mine()
-        small_tables.append_batches(self.path(table), new, write)
+        with self._committing(table, write, "append to"):
+            small_tables.append_batches(self.path(table), new, write)
 
     def change(self, table: str, changes: pa.Table, write: Write) -> None:
-        self.still_mine()
         (day,) = TABLES[table].partitioned_by
-        small_tables.change(self.path(table), changes, TABLES[table].key, day, write)
+        with self._committing(table, write, "change of"):
+            small_tables.change(self.path(table), changes, TABLES[table].key, day, write)
 
     # Small tables: rows are plain dictionaries, and what one leaves out is null
 
@@ -172,12 +194,12 @@ class Lake:
         return small_tables.rows(self.path(table), columns, where)
 
     def add_rows(self, table: str, rows: Sequence[Row], write: Write) -> None:
-        self.still_mine()
-        small_tables.append(self.path(table), rows, write)
+        with self._committing(table, write, "append to"):
+            small_tables.append(self.path(table), rows, write)
 
     def replace_rows(self, table: str, rows: Sequence[Row], write: Write) -> None:
-        self.still_mine()
-        small_tables.replace(self.path(table), rows, write)
+        with self._committing(table, write, "replacement of"):
+            small_tables.replace(self.path(table), rows, write)
 
     def frame(self, schema: str, rows: Sequence[tuple[Any, ...]]) -> DataFrame:
         """A small frame that the optimiser can look into: it plans with its size, and drops what an empty one leaves without effect."""

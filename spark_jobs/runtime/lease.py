@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from include.settings import Settings
-from spark_jobs.runtime import storage
+from spark_jobs.runtime import fault_points, storage
 from spark_jobs.runtime.entry import Seen
 from spark_jobs.runtime.errors import Stop
 
@@ -47,6 +47,7 @@ class Lease:
             self.after_a_crash = not found.get("is_given_back")
         if not self._write():
             raise Stop("another driver took the lake at this very moment. Nothing was changed. Run the pass again when it has ended.")
+        fault_points.passed("after the lease is taken")
         threading.Thread(target=self._renew, daemon=True).start()
 
     def still_mine(self) -> None:
@@ -61,6 +62,7 @@ class Lease:
 
     def give_back(self) -> None:
         self._ended.set()
+        fault_points.passed("before the lease is given back")
         self._write(is_given_back=True, expires_at=0)
 
     def _is_mine(self, found: dict[str, Any] | None) -> bool:

@@ -14,6 +14,9 @@ from typing import BinaryIO
 from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
 from spark_jobs.runtime.entry import Entry, Seen
+from spark_jobs.runtime.errors import Stop
+
+LEAST_FREE_BYTES = 64 << 20
 
 
 def _local(place: str) -> Path:
@@ -21,7 +24,12 @@ def _local(place: str) -> Path:
 
 
 def check(place: str) -> None:
-    """A folder is made when it is first written to."""
+    """A folder is made when it is first written to; a full disk is told before the work of a run is thrown away."""
+    there = next(folder for folder in (_local(place), *_local(place).parents) if folder.exists())
+    if shutil.disk_usage(there).free < LEAST_FREE_BYTES:
+        raise Stop(
+            f"the disk of {place} has less than {LEAST_FREE_BYTES >> 20} MB left. What is done so far is kept; free some space and run the pass again."
+        )
 
 
 def exists(place: str) -> bool:
@@ -72,6 +80,11 @@ def delete(place: str) -> None:
         path.unlink(missing_ok=True)
 
 
+def delete_files(folder: str, names: list[str]) -> None:
+    for name in names:
+        _local(folder).joinpath(name).unlink(missing_ok=True)
+
+
 def make_folder(place: str) -> None:
     _local(place).mkdir(parents=True, exist_ok=True)
 
@@ -106,6 +119,12 @@ def names(place: str) -> list[str]:
     """The names of the files in one folder."""
     with contextlib.suppress(FileNotFoundError):
         return sorted(entry.name for entry in os.scandir(_local(place)) if entry.is_file())
+    return []
+
+
+def folders(place: str) -> list[str]:
+    with contextlib.suppress(FileNotFoundError):
+        return sorted(entry.name for entry in os.scandir(_local(place)) if entry.is_dir())
     return []
 
 

@@ -109,8 +109,7 @@ def continued(lake: Lake) -> Run | None:
 
 
 def save(lake: Lake, run: Run) -> None:
-    lake.still_mine()
-    storage.write_text(lake.place("control", "run.json"), json.dumps(asdict(run)))
+    lake.write_text(json.dumps(asdict(run)), "control", "run.json")
 
 
 def mark_publishing(lake: Lake, run: Run) -> None:

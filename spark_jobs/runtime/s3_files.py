@@ -29,6 +29,7 @@ ATTEMPTS = 6  # of one request, with growing pauses: some 20 s, enough for a ser
 ABSENT = ("NoSuchKey", "404", "NotFound")
 NOT_AS_SEEN = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 READ_AGAIN = 5
+MOST_AT_ONCE = 1000  # keys that one request may delete
 REFUSED = {
     "InvalidAccessKeyId": "it does not know the key in AWS_ACCESS_KEY_ID",
     "SignatureDoesNotMatch": "the secret in AWS_SECRET_ACCESS_KEY is not the one of that key",
@@ -149,9 +150,11 @@ def write_if(place: str, content: bytes, seen: Seen | None) -> Seen | None:
             answer = _client().put_object(**_bucket_and_key(place), Body=content, **condition)
             return Seen(content, answer["ETag"])
         except ClientError as error:
-            if _code(error) in (*NOT_AS_SEEN, *ABSENT):
-                return None
-            raise
+            if _code(error) not in (*NOT_AS_SEEN, *ABSENT):
+                raise
+    # It may be our own put that is in the way: the first try was done, and its answer was lost.
+    there = read_seen(place)
+    return there if there is not None and there.content == content else None
 
 
 def delete(place: str) -> None:
@@ -160,9 +163,19 @@ def delete(place: str) -> None:
         named = _bucket_and_key(place)
         _client().delete_object(**named)
         for page in _pages(place):
-            keys = [{"Key": item["Key"]} for item in page.get("Contents", ())]
-            if keys:
-                _client().delete_objects(Bucket=named["Bucket"], Delete={"Objects": keys, "Quiet": True})
+            _delete_keys(named["Bucket"], [item["Key"] for item in page.get("Contents", ())])
+
+
+def delete_files(folder: str, names: list[str]) -> None:
+    with _answered(folder):
+        start = _prefix(folder)
+        for first in range(0, len(names), MOST_AT_ONCE):
+            _delete_keys(start["Bucket"], [start["Prefix"] + name for name in names[first : first + MOST_AT_ONCE]])
+
+
+def _delete_keys(bucket: str, keys: list[str]) -> None:
+    if keys:
+        _client().delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": key} for key in keys], "Quiet": True})
 
 
 def make_folder(place: str) -> None:
@@ -187,6 +200,13 @@ def names(place: str) -> list[str]:
     with _answered(place):
         found = (item["Key"].removeprefix(start["Prefix"]) for page in _pages(place, Delimiter="/") for item in page.get("Contents", ()))
         return sorted(name for name in found if name)
+
+
+def folders(place: str) -> list[str]:
+    start = _prefix(place)["Prefix"]
+    with _answered(place):
+        found = (item["Prefix"] for page in _pages(place, Delimiter="/") for item in page.get("CommonPrefixes", ()))
+        return sorted(name.removeprefix(start).rstrip("/") for name in found)
 
 
 def _pages(place: str, **more: str) -> Iterator[dict[str, Any]]:

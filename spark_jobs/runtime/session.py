@@ -36,6 +36,8 @@ def _on_s3() -> dict[str, str]:
         **address,
         "spark.hadoop.fs.s3a.endpoint.region": s3_files.region(),
         "spark.hadoop.fs.s3a.path.style.access": str(bool(address)).lower(),
+        "spark.hadoop.fs.s3a.connection.establish.timeout": "5s",
+        "spark.hadoop.fs.s3a.connection.timeout": "30s",
         # Nothing is renamed there: a checkpoint's file, or a task's, is whole or not there.
         "spark.sql.streaming.checkpointFileManagerClass": f"{cloud}.AbortableStreamBasedCheckpointFileManager",
         "spark.hadoop.fs.s3a.committer.name": "magic",

@@ -17,7 +17,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from spark_jobs.runtime import storage
 
-COMPACT_EVERY = 100  # commits: each leaves a file of its own, and a read opens them all
+COMPACT_EVERY = 5  # commits: each leaves a file of its own, and a read opens them all; on an S3 server each is a request
 
 Row = dict[str, Any]
 Condition = tuple[str, str, Any]  # like ("seq", ">", 7)
@@ -90,7 +90,7 @@ def change(place: str, changes: pa.Table, key: Sequence[str], day: str, write: W
     Not by delta-rs's own MERGE: the text columns it writes cannot be filtered by readers that use Arrow.
     """
     known = opened(place)
-    if _is_done(known, write):
+    if is_done(known, write):
         return
     days = changes[day].unique()
     there = table(place, condition=pc.field(day).isin(days))
@@ -103,14 +103,14 @@ def change(place: str, changes: pa.Table, key: Sequence[str], day: str, write: W
 
 
 def _write(table: DeltaTable, new: Any, write: Write, mode: Any) -> None:
-    if _is_done(table, write):
+    if is_done(table, write):
         return
     write_deltalake(table, new, mode=mode, commit_properties=_named(write))
     if mode == "append" and table.version() % COMPACT_EVERY == 0:
         table.optimize.compact()
 
 
-def _is_done(table: DeltaTable, write: Write) -> bool:
+def is_done(table: DeltaTable, write: Write) -> bool:
     done = table.transaction_version(write.app)
     return done is not None and done >= write.number
 

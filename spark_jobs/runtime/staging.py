@@ -36,21 +36,23 @@ def _folder(run: Run) -> str:
 
 
 def start(lake: Lake, run: Run) -> None:
-    """Whatever an earlier attempt, or an earlier run, staged is out of date."""
-    storage.delete(lake.place(_folder(run)))
+    """Whatever an earlier attempt, or an earlier run, staged is out of date; what a later one does is not ours."""
+    lake.still_mine()
+    for name in storage.folders(lake.place(_folder(run))):
+        if int(name) <= run.number:
+            storage.delete(lake.place(_folder(run), name))
     storage.make_folder(place(lake, run))
 
 
 def stage_table(lake: Lake, run: Run, table: str, changes: pa.Table) -> None:
     """What the driver worked out."""
-    _write_parquet(f"{place(lake, run, table)}/changes.parquet", changes)
+    _write_parquet(lake, table, f"{place(lake, run, table)}/changes.parquet", changes)
 
 
 def stage_rows(lake: Lake, run: Run, table: str, rows: list[Row]) -> None:
     """A small table, whole."""
-    _write_parquet(
-        place(lake, run, table), pa.Table.from_pylist(rows, schema=small_tables.schema_of(small_tables.opened(lake.path(table))))
-    )
+    schema = small_tables.schema_of(small_tables.opened(lake.path(table)))
+    _write_parquet(lake, table, place(lake, run, table), pa.Table.from_pylist(rows, schema=schema))
 
 
 def staged_rows(lake: Lake, run: Run, table: str) -> list[Row]:
@@ -89,7 +91,8 @@ def add_together(lake: Lake, run: Run, folder: str, changed: DataFrame) -> list[
     """Write down what reviews found, rows of several tables; their notes are given back, with whom they are about."""
     where = place(lake, run, folder)
     known = set(storage.names(where)) if storage.exists(where) else set()
-    changed.write.mode("append").parquet(where)
+    with lake.lasting(f"staging of {folder}"):
+        changed.write.mode("append").parquet(where)
     new = [name for name in storage.names(where) if name not in known and name.endswith(".parquet")]
     if not new:
         return []
@@ -106,14 +109,16 @@ def _batches(where: str, **wanted: Any) -> Iterator[pa.RecordBatch]:
 
 
 def write_notes(lake: Lake, run: Run, name: str, notes: dict[str, Any]) -> None:
-    storage.write_text(place(lake, run, f"{name}.json"), json.dumps(notes))
+    with lake.lasting(f"staging of {name}"):
+        storage.write_text(place(lake, run, f"{name}.json"), json.dumps(notes))
 
 
 def read_notes(lake: Lake, run: Run, name: str) -> dict[str, Any]:
     return dict(json.loads(storage.read_text(place(lake, run, f"{name}.json")) or "{}"))
 
 
-def _write_parquet(where: str, table: pa.Table) -> None:
+def _write_parquet(lake: Lake, name: str, where: str, table: pa.Table) -> None:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
-    storage.write(where, sink.getvalue().to_pybytes())
+    with lake.lasting(f"staging of {name}"):
+        storage.write(where, sink.getvalue().to_pybytes())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import os
+import io
 from collections import Counter
 from datetime import datetime
 from pathlib import Path
@@ -53,13 +53,17 @@ SHOWN = 3
 def a_lake(place: Path, spark: SparkSession, history: History) -> TestLake:
     """A lake with the history's reference files that publishes whatever share is quarantined."""
     lake = TestLake(place, spark, quarantine_critical=1.0)
-    (place / "reference").mkdir(parents=True)
-    for name, columns in REFERENCE_COLUMNS.items():
-        with (place / "reference" / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
-            rows = csv.writer(file)
-            rows.writerow(columns)
-            rows.writerows([_cell(column, row[column]) for column in columns] for row in getattr(history, name))
+    write_reference(lake, history)
     return lake
+
+
+def write_reference(lake: TestLake, history: History) -> None:
+    for name, columns in REFERENCE_COLUMNS.items():
+        text = io.StringIO()
+        rows = csv.writer(text)
+        rows.writerow(columns)
+        rows.writerows([_cell(column, row[column]) for column in columns] for row in getattr(history, name))
+        lake.keeps(f"reference/{name}.csv", text.getvalue().encode())
 
 
 def _cell(column: str, value: Any) -> Any:
@@ -68,12 +72,8 @@ def _cell(column: str, value: Any) -> Any:
 
 def deliver(lake: TestLake, files: list[tuple[int, list[bytes]]]) -> None:
     """Each file into the landing folder, with its arrival as its modification time."""
-    folder = lake.place / "landing"
-    folder.mkdir(parents=True, exist_ok=True)
     for arrived_ms, lines in files:
-        path = folder / f"{arrived_ms}.jsonl"
-        path.write_bytes(b"".join(line + b"\n" for line in lines))
-        os.utime(path, ns=(arrived_ms * 1_000_000, arrived_ms * 1_000_000))
+        lake.keeps(f"landing/{arrived_ms}.jsonl", b"".join(line + b"\n" for line in lines), arrived_ms)
 
 
 def oracle_tables(history: History) -> dict[str, Any]:

@@ -23,12 +23,12 @@ from tests.oracle.histories import START_MS, History, histories, iso
 
 COUNT = int(os.environ.get("COLDSTORE_HISTORIES", "3"))
 IS_ASKED_FOR = "COLDSTORE_HISTORIES" in os.environ
-SHARE = 25
+SHARE = 10
 SHARES = [min(SHARE, COUNT - start) for start in range(0, COUNT, SHARE)]
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900 + 60 * SHARE)
+@pytest.mark.timeout(900 + 180 * SHARE)
 @pytest.mark.parametrize("share", range(len(SHARES)))
 def test_any_history_gives_the_oracles_tables(spark: SparkSession, share: int) -> None:
     @settings(

@@ -1,0 +1,37 @@
+"""The batch of files at hand: written down before the first of its writes. Whoever comes after a crash takes the same files under the same name,
+before anything else, whatever became of the checkpoint."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from spark_jobs.runtime import storage
+from spark_jobs.runtime.entry import Entry
+from spark_jobs.runtime.lake import Lake
+
+PLACE = ("control", "begun.json")
+
+
+@dataclass(frozen=True)
+class BegunBatch:
+    origin: str
+    number: int
+    files: list[Entry]
+
+
+def begin(lake: Lake, batch: BegunBatch) -> None:
+    lake.write_text(json.dumps(asdict(batch)), *PLACE)
+
+
+def left(lake: Lake) -> BegunBatch | None:
+    text = storage.read_text(lake.place(*PLACE))
+    if text is None:
+        return None
+    fields = json.loads(text)
+    return BegunBatch(**{**fields, "files": [Entry(**file) for file in fields["files"]]})
+
+
+def done(lake: Lake) -> None:
+    """The ledger has it."""
+    storage.delete(lake.place(*PLACE))

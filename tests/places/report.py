@@ -1,0 +1,52 @@
+"""What the crash tests found, written into docs/reliability.md where COLDSTORE_CRASHES=all asks for all of them."""
+
+from __future__ import annotations
+
+import os
+
+from include.settings import PROJECT
+
+PAGE = PROJECT / "docs" / "reliability.md"
+START, END = "<!-- crash matrix, written by make crash -->", "<!-- end of the crash matrix -->"
+places: list[tuple[str, int, int, bool, float]] = []  # name, passes, lines, equal to the oracle, seconds
+crashes: dict[tuple[str, str], str] = {}
+kills: dict[str, int] = {}
+
+
+def note_crash(point: str, place: str, difference: str) -> None:
+    crashes[point, place] = difference
+
+
+def note_kills(place: str, count: int) -> None:
+    kills[place] = count
+
+
+def table_of_places() -> list[str]:
+    head = f"{'place':<24} {'passes':>6} {'lines':>6}  {'equal to the oracle':<19} {'seconds':>7}"
+    return [head] + [
+        f"{name:<24} {passes:>6} {lines:>6}  {'yes' if equal else 'NO':<19} {seconds:>7.0f}"
+        for name, passes, lines, equal, seconds in places
+    ]
+
+
+def write() -> None:
+    if os.environ.get("COLDSTORE_CRASHES") != "all" or not crashes:
+        return
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{START}\n{_matrix()}\n{END}{after}", encoding="utf-8")
+
+
+def _matrix() -> str:
+    places, points = sorted({place for _, place in crashes}), dict.fromkeys(point for point, _ in crashes)
+    rows = [[point, *(_said(crashes.get((point, place))) for place in places)] for point in points]
+    survived = sum(not difference for difference in crashes.values())
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in [["killed", *places], ["---"] * (len(places) + 1), *rows])
+    random = ", ".join(f"{count} on {place}" for place, count in kills.items())
+    return f"{survived} of {len(crashes)} survived.\n\n{table}\n\nKills at random moments in a row, on one lake: {random or 'none'}."
+
+
+def _said(difference: str | None) -> str:
+    if difference is None:
+        return "–"
+    return "survived; nothing lost, nothing doubled" if not difference else f"**not survived**: {difference.splitlines()[0]}"
