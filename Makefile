@@ -104,7 +104,7 @@ $(LOCAL)/jars/.done: jars/ivy.xml jars/ivysettings.xml $(LOCAL)/spark/.done
 	@echo "set-up: jars" >&2
 	rm -rf $(LOCAL)/jars
 	java -Divy.cache=$(LOCAL)/cache/ivy -jar $(LOCAL)/spark/lib/python3.11/site-packages/pyspark/jars/ivy-*.jar -settings jars/ivysettings.xml -ivy $< \
-	  -types jar -retrieve "$(LOCAL)/jars/[conf]/[artifact]-[revision].[ext]" -warn > $(LOCAL)/ivy.log 2>&1 \
+	  -types jar bundle -retrieve "$(LOCAL)/jars/[conf]/[artifact]-[revision].[ext]" -warn > $(LOCAL)/ivy.log 2>&1 \
 	  || { tail -5 $(LOCAL)/ivy.log >&2; echo "the jars could not be fetched: is Maven Central reachable? Then type the command again." >&2; exit 1; }
 	touch $@
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,8 +12,8 @@ from spark_jobs.readers import landing_files, quarantined_lines
 from spark_jobs.readers.landing_files import Landing
 from spark_jobs.readers.raw_line import archive_place
 from spark_jobs.runtime import requests, storage
+from spark_jobs.runtime.checkpoint import Checkpoint
 from spark_jobs.runtime.entry import Entry
-from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.ingest_batch import Batch, take
 from spark_jobs.runtime.job import job
 from spark_jobs.runtime.lake import Lake
@@ -51,10 +50,14 @@ class Ingest:
             for file in changed:
                 print(f"{file.path} changed after it was taken: what is new in it is taken now.")
             self._serve(requests.ask_for_changed_files(self.lake.place(), changed))
-        if len(landing.new) > len(empty) or not self._is_checkpoint_whole():
+        if len(landing.new) > len(empty) or not self._checkpoint.is_whole:
             self._stream()
         if settings.archive:
             self._archive()
+        if settings.kafka_servers:
+            from spark_jobs.runtime.message_intake import MessageIntake  # its libraries are of no use where there is no Kafka
+
+            MessageIntake(self.run, self.lake, self._take, lambda: self.seq + 1).all()
 
     def _landing(self) -> Landing:
         return landing_files.landing(self.lake.settings, self.lake.rows("raw_files", ["source", "bytes", "arrived_at", "seq"]))
@@ -69,16 +72,11 @@ class Ingest:
         }
 
     @property
-    def _checkpoint(self) -> str:
-        return self.lake.place("checkpoints", "ingest_readings")
-
-    def _is_checkpoint_whole(self) -> bool:
-        """No batch was begun and not committed: with no new file there is nothing that a stream would do."""
-        begun, committed = (set(storage.names(f"{self._checkpoint}/{log}")) for log in ("offsets", "commits"))
-        return begun <= committed
+    def _checkpoint(self) -> Checkpoint:
+        return Checkpoint(self.lake.place("checkpoints", "ingest_readings"))
 
     def _stream(self) -> None:
-        writer = landing_files.stream(self.lake.spark, self.lake.settings).writeStream.option("checkpointLocation", self._checkpoint)
+        writer = landing_files.stream(self.lake.spark, self.lake.settings).writeStream.option("checkpointLocation", self._checkpoint.place)
         query = writer.trigger(availableNow=True).foreachBatch(self._take_files).start()
         query.awaitTermination()
 
@@ -88,7 +86,7 @@ class Ingest:
         files = [file for file in files if not landing_files.is_hidden(file.path, settings)]
         self.lake.expect_rows(sum(file.size for file in files) // 100)  # a line is about that long
         lines = landing_files.decoded(self.lake.spark, landing_files.slices(files, settings), settings)
-        self._take(Batch(self._checkpoint_id(), number, self.seq + 1, len(files)), lines)
+        self._take(Batch(self._checkpoint.id, number, self.seq + 1, len(files)), lines)
 
     def _take(self, batch: Batch, lines: DataFrame) -> None:
         if batch.id in self.written:
@@ -97,15 +95,6 @@ class Ingest:
         self.written[batch.id], self.seq = books, batch.seq
         counts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in books.totals.items() if count)
         print(f"batch {batch.id}: {counts or 'nothing'}", flush=True)
-
-    def _checkpoint_id(self) -> str:
-        """A new checkpoint has a new id, and so its batches have names that were never used."""
-        text = storage.read_text(f"{self._checkpoint}/metadata")
-        if text is None:
-            raise Stop(
-                "the checkpoint of ingest_readings has no metadata file: it is damaged. Move the folder away and run the pass again."
-            )
-        return str(json.loads(text)["id"])
 
     def _serve(self, request: Request) -> None:
         if request.kind == "changed":

@@ -157,6 +157,9 @@ class Lake:
     def count(self, table: str, version: int, condition: Any) -> int:
         return small_tables.count(self.path(table), version, condition)
 
+    def has_taken(self, table: str, write: Write) -> bool:
+        return small_tables.has_taken(self.path(table), write)
+
     def append_batches(self, table: str, new: Iterator[pa.RecordBatch], write: Write) -> None:
         self.still_mine()
         small_tables.append_batches(self.path(table), new, write)

@@ -102,6 +102,11 @@ def change(place: str, changes: pa.Table, key: Sequence[str], day: str, write: W
     write_deltalake(known, written, mode="overwrite", predicate=f"{day} IN ({names})", commit_properties=_named(write))
 
 
+def has_taken(place: str, write: Write) -> bool:
+    """Whether a write of that name was made, by Spark or by us."""
+    return _is_done(opened(place), write)
+
+
 def _write(table: DeltaTable, new: Any, write: Write, mode: Any) -> None:
     if _is_done(table, write):
         return
