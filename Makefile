@@ -114,7 +114,7 @@ $(LOCAL)/jars/.done: jars/ivy.xml jars/ivysettings.xml spark_jobs/scala/AtomicCo
 	rm -rf $(LOCAL)/jars
 	spark=$(LOCAL)/spark/lib/python3.11/site-packages/pyspark/jars
 	java -Divy.cache=$(LOCAL)/cache/ivy -jar $$spark/ivy-*.jar -settings jars/ivysettings.xml -ivy $< \
-	  -types jar -retrieve "$(LOCAL)/jars/[conf]/[artifact]-[revision].[ext]" -warn > $(LOCAL)/ivy.log 2>&1 \
+	  -types jar bundle -retrieve "$(LOCAL)/jars/[conf]/[artifact]-[revision].[ext]" -warn > $(LOCAL)/ivy.log 2>&1 \
 	  || { tail -5 $(LOCAL)/ivy.log >&2; echo "the jars could not be fetched: is Maven Central reachable? Then type the command again." >&2; exit 1; }
 	java -cp "$$(echo $$spark/scala-{compiler,reflect,library}-*.jar | tr ' ' :)" scala.tools.nsc.Main -d $(LOCAL)/jars/core/coldstore.jar \
 	  -cp "$$(echo $$spark/{scala-library,hadoop-client-api}-*.jar $(LOCAL)/jars/core/*.jar | tr ' ' :)" spark_jobs/scala/AtomicCommits.scala

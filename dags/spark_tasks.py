@@ -55,10 +55,13 @@ def require_connection(_context: Any) -> None:
     BaseHook.get_connection(CONNECTION)
 
 
-def require_webhook(context: Any) -> None:
+def require_receiver(context: Any) -> None:
     """Where alerts go nowhere the task is skipped, and says so, before anything is started for it."""
-    if not Settings.from_env().webhook_url:
-        raise AirflowSkipException("no webhook is set (COLDSTORE_WEBHOOK_URL): what changed in the alerts is in the table alert_events.")
+    if not Settings.from_env().alert_sinks:
+        raise AirflowSkipException(
+            "neither a webhook (COLDSTORE_WEBHOOK_URL) nor a topic (COLDSTORE_KAFKA_ALERTS_TOPIC) is set: what changed in the alerts is in "
+            "the table alert_events."
+        )
     require_connection(context)
 
 

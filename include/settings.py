@@ -57,6 +57,16 @@ class Settings:
     webhook_timeout_s: float = 5.0  # one attempt
     webhook_attempts: int = 4  # for one event in one run
     webhook_budget_s: float = 120.0  # one run; what is left goes out with the next
+    # Kafka; user and password are kept out of whatever prints the settings
+    kafka_servers: str = ""  # like broker-1:9092,broker-2:9092; empty: no Kafka
+    kafka_topic: str = "coldstore_sensors"  # one reading per message
+    kafka_alerts_topic: str = ""  # like coldstore_alerts; empty: no alerts are sent there
+    kafka_batch_messages: int = 1_000_000  # per micro-batch
+    kafka_timeout_s: float = 15.0  # for the broker's answer
+    kafka_security: str = "PLAINTEXT"  # or SSL, SASL_PLAINTEXT, SASL_SSL
+    kafka_user: str = field(default="", repr=False)
+    kafka_password: str = field(default="", repr=False)
+    kafka_ca_file: str = ""  # whom to trust, PEM; empty: whom the machine trusts
 
     @staticmethod
     def from_env(env: Mapping[str, str] = os.environ) -> Settings:
@@ -76,6 +86,12 @@ class Settings:
         if archive and archive.startswith(S3) != landing.startswith(S3):
             raise SettingError(f"COLDSTORE_ARCHIVE {archive} must lie where the landing folder {landing} lies: both local, or both on S3.")
         return Settings(**{**settings.__dict__, "lake": lake, "landing": landing, "archive": archive})
+
+    @property
+    def alert_sinks(self) -> tuple[str, ...]:
+        """Where what changes in the alerts is sent."""
+        given = (("webhook", self.webhook_url), ("kafka", self.kafka_alerts_topic))
+        return tuple(sink for sink, place in given if place)
 
     @property
     def late_after_s(self) -> int:

@@ -62,8 +62,8 @@ READINGS = Table(
         ("arrived_at", "timestamp", "when its file (or message) arrived"),
         ("lateness_s", "double", "arrived_at − event_ts in seconds"),
         ("is_late", "boolean", "it arrived 2 min 30 s or more after its minute's end"),
-        ("source", "string", "the landing file it stands in"),
-        ("position", "bigint", "byte offset of its line in the unpacked file"),
+        ("source", "string", "the landing file it stands in, or topic and partition"),
+        ("position", "bigint", "byte offset of its line in the unpacked file, or the message's offset"),
         ("temperature_mc", "int", "thousandths of a degree: what sums and comparisons use"),
         ("batch", "string", "the ingest batch that brought it"),
         ("event_date", "date", "UTC day of event_ts (partition)"),
@@ -80,8 +80,8 @@ QUARANTINE = Table(
     columns(
         ("line", "binary", "the raw line, of an over-long one its first 64 KiB"),
         ("reasons", "array<string>", "why it is here"),
-        ("source", "string", "the landing file it stands in"),
-        ("position", "bigint", "byte offset of the line in the unpacked file"),
+        ("source", "string", "the landing file it stands in, or topic and partition"),
+        ("position", "bigint", "byte offset of the line in the unpacked file, or the message's offset"),
         ("arrived_at", "timestamp", "when its file (or message) arrived"),
         ("run_id", "string", "the run that put it here"),
         ("replayed_at", "timestamp", "when a replay took it out of quarantine; null: it is still in"),
@@ -110,8 +110,8 @@ DUPLICATES = Table(
         ("battery_pct", "double", "as in readings"),
         ("event_id", "string", "as in readings"),
         ("arrived_at", "timestamp", "when its file (or message) arrived"),
-        ("source", "string", "the landing file it stands in"),
-        ("position", "bigint", "byte offset of its line in the unpacked file"),
+        ("source", "string", "the landing file it stands in, or topic and partition"),
+        ("position", "bigint", "byte offset of its line in the unpacked file, or the message's offset"),
         ("batch", "string", "the ingest batch that brought it"),
     ),
     key=("source", "position", "arrived_at"),
@@ -140,17 +140,19 @@ RAW_FILES = Table(
 
 RAW_MESSAGES = Table(
     "raw_messages",
-    "One row for each Kafka message, whole. Empty as long as only files are read.",
+    "One row for each Kafka message, whole: the raw line behind a row whose source is a topic. Empty as long as only files are read.",
     columns(
-        ("source", "string", "topic and partition"),
+        ("source", "string", "topic and partition, like coldstore_sensors-0; with @2 behind it when the topic was made anew"),
         ("position", "bigint", "offset"),
         ("key", "binary", "the record's key"),
-        ("value", "binary", "the record's value"),
+        ("value", "binary", "the record's value; null: a tombstone"),
         ("headers", "array<struct<key: string, value: binary>>", "the record's headers"),
         ("arrived_at", "timestamp", "the record's timestamp"),
         ("run_id", "string", "the run that took it"),
+        ("batch", "string", "the ingest batch that took it"),
     ),
     key=("source", "position"),
+    skipping_on=("source", "position", "batch"),
 )
 
 BATCHES = Table(
@@ -384,7 +386,7 @@ DELIVERIES = Table(
     columns(
         ("event_id", "string", "the event"),
         ("alert_id", "string", "the alert it is about"),
-        ("sink", "string", "where it was sent: webhook"),
+        ("sink", "string", "where it was sent: webhook or kafka"),
         ("status", "string", "delivered, or refused: it is not sent again"),
         ("attempts", "bigint", "attempts it took, in the run that settled it"),
         ("delivered_at", "timestamp", "when the receiver said so"),
@@ -414,7 +416,7 @@ RUNS = Table(
         ("finished_at", "timestamp", "when it was published, held or found dead"),
         ("number", "bigint", "runs are numbered from 1"),
         ("booked_until", "bigint", "the last ingest batch it booked"),
-        ("note", "string", "why it was held or failed, or who accepted it"),
+        ("note", "string", "why it was held or failed, who accepted it, what the Kafka topic lost"),
     ),
     key=("run_id",),
     skipping_on=("number",),
@@ -478,7 +480,7 @@ TABLES = {
 }
 
 # Goes up when a table gets other columns or partitions: a lake of another format is not touched.
-FORMAT = 2
+FORMAT = 3
 
 # What moves only when the checks passed: the tables that analysts read at their plain paths.
 PUBLISHED = ("sensor_stores", "store_minutes", "store_trends", "door_sessions", "heartbeats", "outages", "alerts", "alert_events")

@@ -6,7 +6,7 @@ from typing import Any
 
 import expectations
 from expectations import Result
-from spark_jobs.runtime import acceptance, docs_folder, ledger, staging
+from spark_jobs.runtime import acceptance, docs_folder, ledger, notices, staging
 from spark_jobs.runtime.errors import Held, Stop
 from spark_jobs.runtime.job import job
 from spark_jobs.runtime.lake import Lake
@@ -19,7 +19,8 @@ def check_quality(run: Run, lake: Lake) -> None:
     books = ledger.unbooked(lake, run)
     measures = staging.read_notes(lake, run, "measures")
     del measures["versions"]
-    measures["runs"], measures["quarantine"] = {"imbalance": books.imbalance}, _quarantine(lake, run, books)
+    measures["runs"] = {"imbalance": books.imbalance, "topic_losses": len(notices.unpublished(lake, run))}
+    measures["quarantine"] = _quarantine(lake, run, books)
     measures["readings"]["late_share"] = books.late_rows / books.readings_new if books.readings_new > 0 else None
     with lake.lasting("the Data Docs"), docs_folder.opened(lake.place("data_docs")) as folder:
         results = expectations.judge(measures, lake.settings, run.run_id, folder)

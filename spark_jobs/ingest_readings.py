@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 
 from spark_jobs.readers import landing_files, quarantined_lines
 from spark_jobs.readers.landing_files import Landing
 from spark_jobs.readers.raw_line import archive_place
-from spark_jobs.runtime import begun_batch, fault_points, requests, storage
+from spark_jobs.runtime import begun_batch, requests, storage, stream
 from spark_jobs.runtime.begun_batch import BegunBatch
 from spark_jobs.runtime.checkpoint import Checkpoint
 from spark_jobs.runtime.entry import Entry
-from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.ingest_batch import Batch, take
 from spark_jobs.runtime.job import job
 from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.ledger import batches_after
 from spark_jobs.runtime.requests import Request
 from spark_jobs.runtime.run import Run
+
+if TYPE_CHECKING:
+    from spark_jobs.runtime.message_intake import MessageIntake
 
 
 @job
@@ -34,7 +35,8 @@ class Ingest:
     """One run's intake. Batches are numbered as they are written, whatever they come from."""
 
     def __init__(self, run: Run, lake: Lake) -> None:
-        self.run, self.lake, self.checkpoint = run, lake, Checkpoint(lake, "ingest_readings")
+        self.run, self.lake = run, lake
+        self.checkpoint = Checkpoint(lake.place("checkpoints", "ingest_readings"))
         self.written = batches_after(lake, run.booked_until)  # by a run that died before it was booked, perhaps
         self.seq = max((books.until for books in self.written.values()), default=run.booked_until)
 
@@ -42,7 +44,7 @@ class Ingest:
         settings = self.lake.settings
         storage.make_folder(settings.landing)
         if left := begun_batch.left(self.lake):
-            self._take_files(left)
+            self._finish(left)
         for request in requests.pending(self.lake):
             self._serve(request)
         landing = self._landing()
@@ -55,10 +57,24 @@ class Ingest:
             for file in changed:
                 print(f"{file.path} changed after it was taken: what is new in it is taken now.")
             self._serve(requests.ask_for_changed_files(self.lake.place(), changed))
-        if len(landing.new) > len(empty) or not self.checkpoint.is_whole():
+        if len(landing.new) > len(empty) or not self.checkpoint.is_whole:
             self._stream(landing)
         if settings.archive:
             self._archive()
+        if settings.kafka_servers:
+            self._messages().all()
+
+    def _finish(self, left: BegunBatch) -> None:
+        """What a driver that died had begun: batches that come after it must find it done."""
+        if left.topic:
+            self._messages().finish(left)
+        else:
+            self._take_files(left)
+
+    def _messages(self) -> MessageIntake:
+        from spark_jobs.runtime.message_intake import MessageIntake  # its libraries are of no use where there is no Kafka
+
+        return MessageIntake(self.run, self.lake, self._take, lambda: self.seq + 1)
 
     def _landing(self) -> Landing:
         return landing_files.landing(self.lake.settings, self.lake.rows("raw_files", ["source", "bytes", "arrived_at", "seq"]))
@@ -83,7 +99,7 @@ class Ingest:
                 begun_batch.begin(self.lake, batch)
                 self._take_files(batch)
 
-        _run_stream(landing_files.stream(self.lake.spark, self.lake.settings), self.checkpoint, take)
+        stream.run(landing_files.stream(self.lake.spark, self.lake.settings), self.checkpoint, take)
 
     def _take_files(self, batch: BegunBatch) -> None:
         settings = self.lake.settings
@@ -130,29 +146,6 @@ class Ingest:
         for file in landing.files:
             if file.path not in stays:
                 storage.move(file.path, archive_place(file.path, self.lake.settings))
-
-
-def _run_stream(new: DataFrame, checkpoint: Checkpoint, take: Callable[[DataFrame, int], None]) -> None:
-    """Everything that is new, batch by batch. Why one stopped is kept: the stream would tell it as a Java error."""
-    stopped: list[Stop] = []
-
-    def take_or_stop(rows: DataFrame, number: int) -> None:
-        try:
-            take(rows, number)
-        except Stop as stop:
-            stopped.append(stop)
-            raise
-        fault_points.passed("before the checkpoint's commit")
-
-    try:
-        writer = new.writeStream.option("checkpointLocation", checkpoint.place)
-        writer.trigger(availableNow=True).foreachBatch(take_or_stop).start().awaitTermination()
-    except Exception as trouble:
-        if stopped:
-            raise stopped[0] from None
-        checkpoint.refuse_if_damaged(trouble)
-        raise
-    fault_points.passed("after the checkpoint's commit")
 
 
 if __name__ == "__main__":

@@ -1,19 +1,23 @@
-"""Make the checkpoint anew where it is damaged; the ledger knows which files were taken: make recover"""
+"""Make the checkpoints anew where one is damaged; the ledger knows what was taken: make recover"""
 
 from __future__ import annotations
 
 import sys
 
 from include.settings import Settings
-from spark_jobs.runtime.checkpoint import Checkpoint
+from spark_jobs.runtime import storage, topic_life
 from spark_jobs.runtime.job import opened, program
 from spark_jobs.runtime.lake import Lake
 
 
 def recover_checkpoint(lake: Lake) -> None:
-    Checkpoint(lake, "ingest_readings").remove()
+    storage.delete(lake.place("checkpoints"))
+    topic_life.forget_checkpoints(lake)
     known = len({row["source"] for row in lake.rows("raw_files", ["source"])})
-    print(f"The checkpoint is removed. The ledger knows {known:,} files; the next pass begins a new one and takes what is not among them.")
+    print(
+        f"The checkpoints are removed. The ledger knows {known:,} files, and where each topic was left; the next pass begins new ones and takes "
+        "what is not known."
+    )
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ def run_pass(lake: Lake) -> str:
     run = begin_or_resume(lake)
     for job in JOBS:
         job(run, lake)
-    if lake.settings.webhook_url:
+    if lake.settings.alert_sinks:
         print(f"alerts: {said_of_delivery(lake)}", flush=True)
     return run.run_id
 

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from include.settings import Settings
 from tests.lakes import TestLake
+from tests.servers.kafka import Kafka
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +23,16 @@ def spark() -> Iterator[SparkSession]:
     made = session("tests", Settings.from_env())
     yield made
     made.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    made = Kafka(tmp_path_factory.mktemp("kafka"))
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
 
 
 @pytest.fixture

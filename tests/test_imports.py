@@ -25,6 +25,7 @@ MAY_IMPORT = {
         "msgspec",
         "zstandard",
         "requests",
+        "confluent_kafka",
     },
     "dags": {"dags", "spark_tasks", "include", "airflow"},
     "simulator": {"simulator", "numpy", "zstandard", "msgspec"},

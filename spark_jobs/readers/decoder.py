@@ -1,4 +1,4 @@
-"""From the bytes of one landing file to Arrow rows: readings, bad lines with their reasons, and the file's own counts.
+"""From the lines of one landing file, or of messages, to Arrow rows: readings, bad lines with their reasons, and the counts of the whole.
 
 Good lines take a fast path (a typed, strict JSON decoder, then whole columns at a time); whatever it does not take is
 given to `judge`, line by line. The two agree, and a test says so.
@@ -10,7 +10,7 @@ import hashlib
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -22,6 +22,8 @@ from include.settings import Settings
 from spark_jobs.readers.judge import YEAR_2000_MS, Verdict, is_blank, judge
 from spark_jobs.readers.line_splitter import BrokenOff, Lines, split
 from spark_jobs.readers.unpacker import Readable, unpacked
+
+Milliseconds: TypeAlias = npt.NDArray[np.int64]
 
 READING, BAD, FILE = 0, 1, 2
 MICROSECONDS_PER_HOUR = 3_600_000_000
@@ -74,12 +76,22 @@ class Slice:
     end: int | None = None
 
 
+@dataclass(frozen=True)
+class _Judged:
+    """A line that the fast path did not take."""
+
+    position: int
+    arrived_ms: int
+    line: bytes
+    verdict: Verdict
+
+
 @dataclass
 class _Books:
     lines: int = 0
     blank: int = 0
     hours: set[int] = field(default_factory=set)  # since 1970, that its readings lie in
-    bad: list[tuple[int, bytes, Verdict]] = field(default_factory=list)
+    bad: list[_Judged] = field(default_factory=list)
 
 
 def decode(part: Slice, stream: Readable, settings: Settings) -> Iterator[pa.RecordBatch]:
@@ -88,38 +100,45 @@ def decode(part: Slice, stream: Readable, settings: Settings) -> Iterator[pa.Rec
     hashing = _Hashing(stream) if part.start == 0 and not part.end else None
     try:
         for lines in split(unpacked(part.source, hashing or stream), settings.max_line_bytes, part.start, part.end):
-            yield from _rows(lines, part, settings, books)
+            arrived_ms = np.full(len(lines.texts), part.arrived_ms, np.int64)
+            yield from _rows(lines, arrived_ms, part.source, settings, books)
     except BrokenOff as broken:
         books.lines += 1
-        books.bad.append((broken.position, broken.rest, Verdict(("truncated_file",))))
+        books.bad.append(_Judged(broken.position, part.arrived_ms, broken.rest, Verdict(("truncated_file",))))
     if books.bad:
-        yield _bad_rows(books.bad, part, settings)
-    yield _file_row(part, books, hashing.finish() if hashing else (None, None))
+        yield _bad_rows(books.bad, part.source, settings)
+    yield _file_row(part.source, part.arrived_ms, books, hashing.finish() if hashing else (None, None))
 
 
-def _rows(lines: Lines, part: Slice, settings: Settings, books: _Books) -> Iterator[pa.RecordBatch]:
+def decode_messages(lines: Lines, arrived_ms: Milliseconds, source: str, settings: Settings) -> Iterator[pa.RecordBatch]:
+    """All rows of some messages of one topic and partition, each with its own arrival; the last one has their counts, as for a file."""
+    books = _Books()
+    yield from _rows(lines, arrived_ms, source, settings, books)
+    if books.bad:
+        yield _bad_rows(books.bad, source, settings)
+    yield _file_row(source, int(arrived_ms[-1]), books, (None, None))
+
+
+def _rows(lines: Lines, arrived_ms: Milliseconds, source: str, settings: Settings, books: _Books) -> Iterator[pa.RecordBatch]:
     books.lines += len(lines.texts)
-    good, rest = fast_readings(lines, part.arrived_ms, settings)
-    slow: list[tuple[int, Verdict]] = []
+    good, rest = fast_readings(lines, arrived_ms, settings)
+    slow: list[_Judged] = []
     for index in rest:
-        line, position = lines.texts[index], int(lines.positions[index])
+        line, arrived = lines.texts[index], int(arrived_ms[index])
         if is_blank(line):
             books.blank += 1
             continue
-        verdict = judge(line, part.arrived_ms, settings)
-        if verdict.reasons:
-            books.bad.append((position, line, verdict))
-        else:
-            slow.append((position, verdict))
-    for readings in ([_batch(part, good)] if good is not None else []) + ([_slow_rows(slow, part)] if slow else []):
+        judged = _Judged(int(lines.positions[index]), arrived, line, judge(line, arrived, settings))
+        (books.bad if judged.verdict.reasons else slow).append(judged)
+    for readings in ([_batch(source, good)] if good is not None else []) + ([_slow_rows(slow, source)] if slow else []):
         books.hours.update(np.unique(readings["event_ts"].cast(pa.int64()).to_numpy() // MICROSECONDS_PER_HOUR).tolist())
         yield readings
     if len(books.bad) >= 1000:
-        yield _bad_rows(books.bad, part, settings)
+        yield _bad_rows(books.bad, source, settings)
         books.bad.clear()
 
 
-def fast_readings(lines: Lines, arrived_ms: int, settings: Settings) -> tuple[dict[str, Any] | None, list[int]]:
+def fast_readings(lines: Lines, arrived_ms: Milliseconds, settings: Settings) -> tuple[dict[str, Any] | None, list[int]]:
     """The columns of the lines that are surely good, and the indexes of all others."""
     readings, index_of, rest = _decoded(lines.texts, settings.max_line_bytes)
     if not readings:
@@ -133,7 +152,7 @@ def fast_readings(lines: Lines, arrived_ms: int, settings: Settings) -> tuple[di
     good = (
         is_time
         & (event_ms >= YEAR_2000_MS)
-        & (event_ms <= arrived_ms + settings.future_tolerance_s * 1000)
+        & (event_ms <= arrived_ms[index_of] + settings.future_tolerance_s * 1000)
         & (thousandths >= settings.lowest_temperature_c * 1000)
         & (thousandths <= settings.highest_temperature_c * 1000)
         & (battery >= 0)
@@ -143,6 +162,7 @@ def fast_readings(lines: Lines, arrived_ms: int, settings: Settings) -> tuple[di
     )
     columns = {
         "position": pa.array(lines.positions[index_of]),
+        "arrived_at": _timestamps(arrived_ms[index_of]),
         "sensor_id": sensor_id,
         "store_id": store_id,
         "event_ts": _timestamps(event_ms),
@@ -210,12 +230,12 @@ def _times_of_one_length(letters: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np
     return np.where(is_time, seconds * 1000 + milliseconds, 0), is_time
 
 
-def _slow_rows(slow: list[tuple[int, Verdict]], part: Slice) -> pa.RecordBatch:
-    verdicts = [verdict for _, verdict in slow]
+def _slow_rows(slow: list[_Judged], source: str) -> pa.RecordBatch:
+    verdicts = [each.verdict for each in slow]
     return _batch(
-        part,
+        source,
         {
-            "position": [position for position, _ in slow],
+            **_places(slow),
             "event_ts": _timestamps(np.array([verdict.event_ms for verdict in verdicts], np.int64)),
             **{
                 name: [getattr(verdict, name) for verdict in verdicts]
@@ -225,31 +245,34 @@ def _slow_rows(slow: list[tuple[int, Verdict]], part: Slice) -> pa.RecordBatch:
     )
 
 
-def _bad_rows(bad: list[tuple[int, bytes, Verdict]], part: Slice, settings: Settings) -> pa.RecordBatch:
+def _bad_rows(bad: list[_Judged], source: str, settings: Settings) -> pa.RecordBatch:
     return _batch(
-        part,
+        source,
         {
-            "position": [position for position, _, _ in bad],
-            "line": [line[: settings.max_line_bytes] for _, line, _ in bad],
-            "reasons": [list(verdict.reasons) for _, _, verdict in bad],
-            "store_id": [verdict.store_id for _, _, verdict in bad],
+            **_places(bad),
+            "line": [each.line[: settings.max_line_bytes] for each in bad],
+            "reasons": [list(each.verdict.reasons) for each in bad],
+            "store_id": [each.verdict.store_id for each in bad],
         },
         BAD,
     )
 
 
-def _file_row(part: Slice, books: _Books, checksum: tuple[str | None, int | None]) -> pa.RecordBatch:
+def _places(judged: list[_Judged]) -> dict[str, Any]:
+    arrivals = np.array([each.arrived_ms for each in judged], np.int64)
+    return {"position": [each.position for each in judged], "arrived_at": _timestamps(arrivals)}
+
+
+def _file_row(source: str, arrived_ms: int, books: _Books, checksum: tuple[str | None, int | None]) -> pa.RecordBatch:
     sha256, size = checksum
-    return _batch(
-        part, {"lines": [books.lines], "blank": [books.blank], "sha256": [sha256], "bytes": [size], "hours": [sorted(books.hours)]}, FILE
-    )
+    counts = {"lines": [books.lines], "blank": [books.blank], "sha256": [sha256], "bytes": [size], "hours": [sorted(books.hours)]}
+    return _batch(source, {"arrived_at": _timestamps(np.array([arrived_ms], np.int64)), **counts}, FILE)
 
 
-def _batch(part: Slice, columns: dict[str, Any], kind: int = READING) -> pa.RecordBatch:
-    rows = len(next(iter(columns.values())))
+def _batch(source: str, columns: dict[str, Any], kind: int = READING) -> pa.RecordBatch:
+    rows = len(columns["arrived_at"])
     columns["kind"] = np.full(rows, kind, np.int8)
-    columns["source"] = pa.repeat(part.source, rows)
-    columns["arrived_at"] = _timestamps(np.full(rows, part.arrived_ms, np.int64))
+    columns["source"] = pa.repeat(source, rows)
     return pa.RecordBatch.from_arrays([_array(columns.get(item.name), item.type, rows) for item in SCHEMA], schema=SCHEMA)
 
 
@@ -259,7 +282,7 @@ def _array(values: Any, kind: pa.DataType, rows: int) -> pa.Array:
     return values if isinstance(values, pa.Array) else pa.array(values, kind)
 
 
-def _timestamps(milliseconds: npt.NDArray[np.int64]) -> pa.Array:
+def _timestamps(milliseconds: Milliseconds) -> pa.Array:
     return pa.array(milliseconds * 1000, pa.timestamp("us", "UTC"))
 
 

@@ -1,4 +1,4 @@
-"""The raw line behind a row: by its source and position, read from the landing file (or the archive) again."""
+"""The raw line behind a row: by its source and position, read again from the landing file (or the archive), or from `raw_messages`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from include.settings import Settings
+from spark_jobs.readers.kafka_messages import is_topic, line_of
 from spark_jobs.readers.line_splitter import BLOCK_BYTES
 from spark_jobs.readers.unpacker import Readable, unpacked
-from spark_jobs.runtime import storage
+from spark_jobs.runtime import small_tables, storage
 
 
 def archive_place(source: str, settings: Settings) -> str:
@@ -21,7 +22,9 @@ def archive_place(source: str, settings: Settings) -> str:
 
 
 def lines_at(source: str, positions: list[int], settings: Settings) -> list[bytes | None]:
-    """The lines at ascending positions of one file; None where the file does not reach that far (any more)."""
+    """The lines at ascending positions of one source; None where a file does not reach that far (any more), or there is no such message."""
+    if is_topic(source):
+        return _messages_at(source, positions, settings)
     archived = archive_place(source, settings)
     place = archived if archived and not storage.exists(source) else source
     if not storage.exists(place):
@@ -29,6 +32,18 @@ def lines_at(source: str, positions: list[int], settings: Settings) -> list[byte
     with storage.open_file(place) as stream:
         reader = _LineReader(unpacked(place, stream))
         return [reader.line_at(position) for position in positions]
+
+
+def _messages_at(source: str, positions: list[int], settings: Settings) -> list[bytes | None]:
+    reach = [
+        ("source", "=", source),
+        ("position", ">=", min(positions)),
+        ("position", "<=", max(positions)),
+    ]  # lets most files be passed over
+    wanted = [*reach, ("position", "in", positions)]
+    rows = small_tables.rows(f"{settings.lake}/tables/raw_messages", ["position", "value"], wanted)
+    lines: dict[int, bytes] = {row["position"]: line_of(row["value"]) for row in rows}
+    return [lines.get(position) for position in positions]
 
 
 def with_raw_lines(rows: DataFrame, settings: Settings) -> DataFrame:

@@ -1,10 +1,10 @@
-"""The batch of files at hand: written down before the first of its writes. Whoever comes after a crash takes the same files under the same name,
-before anything else, whatever became of the checkpoint."""
+"""The batch at hand: written down before the first of its writes. Whoever comes after a crash finishes it under the same name, before anything else,
+whatever became of the checkpoint: of files it takes the same ones again, of messages those that `raw_messages` has."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from spark_jobs.runtime import storage
 from spark_jobs.runtime.entry import Entry
@@ -17,7 +17,9 @@ PLACE = ("control", "begun.json")
 class BegunBatch:
     origin: str
     number: int
-    files: list[Entry]
+    files: list[Entry] = field(default_factory=list)
+    topic: str = ""  # of messages; and by partition the first offset behind them
+    offsets: dict[int, int] = field(default_factory=dict)
 
 
 def begin(lake: Lake, batch: BegunBatch) -> None:
@@ -29,7 +31,10 @@ def left(lake: Lake) -> BegunBatch | None:
     if text is None:
         return None
     fields = json.loads(text)
-    return BegunBatch(**{**fields, "files": [Entry(**file) for file in fields["files"]]})
+    files, offsets = fields.pop("files"), fields.pop("offsets")
+    return BegunBatch(
+        **fields, files=[Entry(**file) for file in files], offsets={int(partition): end for partition, end in offsets.items()}
+    )
 
 
 def done(lake: Lake) -> None:

@@ -36,7 +36,7 @@ class Batch:
     origin: str
     number: int
     seq: int
-    files: int = 0
+    files: int = 0  # of messages, or lines that are replayed, there are none
     taken_before: list[str] = field(default_factory=list)  # sources that changed: only what is new in them counts
     replayed: DataFrame | None = None  # the quarantine rows that these lines come from
 
@@ -203,7 +203,7 @@ def _write(lake: Lake, run: Run, batch: Batch, judged: DataFrame, refused: DataF
     there = {(row.held, row.outcome) for row in tally}
     judged = judged.withColumn("batch", F.lit(batch.id)).withColumn("run_id", F.lit(run.run_id))
     fresh = R.with_measures(judged.filter(F.col("outcome") == R.NEW), lake.settings)
-    steps = [lambda: lake.add_rows("raw_files", _taken_files(run, batch, files), batch.write)] if files else []
+    steps = [lambda: lake.add_rows("raw_files", _taken_files(run, batch, files), batch.write)] if batch.files else []
     if (None, R.NEW) in there:
         steps.append(lambda: lake.append("readings", fresh.sortWithinPartitions("event_date", "event_ts"), batch.write))
     if any(outcome == R.DUPLICATE for _, outcome in there):

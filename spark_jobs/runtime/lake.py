@@ -132,7 +132,7 @@ class Lake:
                 yield
             except Exception:
                 self.still_mine()
-                if not small_tables.is_done(small_tables.opened(self.path(table)), write):
+                if not self.has_taken(table, write):
                     raise
         self._frames.pop(table, None)
 
@@ -178,6 +178,9 @@ class Lake:
 
     def count(self, table: str, version: int, condition: Any) -> int:
         return small_tables.count(self.path(table), version, condition)
+
+    def has_taken(self, table: str, write: Write) -> bool:
+        return small_tables.is_done(small_tables.opened(self.path(table)), write)
 
     def append_batches(self, table: str, new: Iterator[pa.RecordBatch], write: Write) -> None:
         with self._committing(table, write, "append to"):

@@ -1,7 +1,7 @@
 """The outbox (P17): which events of published runs still have to go out, in which order, and what became of them.
 
-`alert_events` itself is the outbox. `deliveries` says which events are settled, `control/delivered.json` up to which run all of them are. An
-event is written down after it was sent: a crash in between sends it again under the same id, and loses nothing.
+`alert_events` itself is the outbox. For each way out (webhook, Kafka) `deliveries` says which events are settled, `control/delivered.json` up to
+which run all of them are. An event is written down after it was sent: a crash in between sends it again under the same id, and loses nothing.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from spark_jobs.runtime import storage
+from spark_jobs.runtime.alert_message import MESSAGE, Sent, Sink
 from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.small_tables import Row, Write
-from spark_jobs.runtime.webhook import MESSAGE, Sent, Webhook
 from spark_jobs.transforms.alerts import HISTORIC_AFTER_S
 
-SINK = "webhook"
 WRITE_EVERY_S = 5.0  # what a crash can send twice; each write leaves a version and a file
 CHANGES = ("opened", "resolved", "retracted")  # in this order where a run sees several of one alert
 HISTORY = timedelta(seconds=HISTORIC_AFTER_S)
@@ -43,8 +42,8 @@ class Outcome:
 class Book:
     """What was settled, on its way into `deliveries`."""
 
-    def __init__(self, lake: Lake) -> None:
-        self._lake, self._rows, self._written = lake, list[Row](), time.monotonic()
+    def __init__(self, lake: Lake, sink: str) -> None:
+        self._lake, self._sink, self._rows, self._written = lake, sink, list[Row](), time.monotonic()
         self.settled: dict[str, Sent] = {}
 
     def enter(self, event: Row, sent: Sent) -> None:
@@ -53,7 +52,7 @@ class Book:
             {
                 "event_id": event["event_id"],
                 "alert_id": event["alert_id"],
-                "sink": SINK,
+                "sink": self._sink,
                 "status": sent.outcome,
                 "attempts": sent.attempts,
                 "delivered_at": datetime.now(UTC),
@@ -70,35 +69,35 @@ class Book:
             self._lake.add_rows("deliveries", rows, Write("deliveries", self._lake.version("deliveries") + 1))
 
 
-def deliver(lake: Lake, webhook: Webhook) -> Outcome:
+def deliver(lake: Lake, sink: Sink) -> Outcome:
     if not lake.exists("deliveries"):
         raise Stop(f"{lake.settings.lake} has no table deliveries yet, so nothing was sent: run a pass first.")
-    known = _delivered_until(lake)
+    known = _delivered_until(lake, sink.name)
     published = lake.rows("runs", ["number", "as_of"], [("status", "=", "published"), ("number", ">", known or 0)])
     if not published:
         return Outcome()
     last = max(published, key=lambda run: run["number"])
-    events = _unsettled(lake, known, last)
-    book, cause = Book(lake), ""
+    events = _unsettled(lake, sink.name, known, last)
+    book, cause = Book(lake, sink.name), ""
     try:
-        cause = _send(events, webhook, book)
+        cause = _send(events, sink, book)
     finally:
         book.write()
     waiting = [event for event in events if event["event_id"] not in book.settled]
-    _remember(lake, min((event["number"] - 1 for event in waiting), default=last["number"]))
+    _remember(lake, sink.name, min((event["number"] - 1 for event in waiting), default=last["number"]))
     refused = [sent for sent in book.settled.values() if sent.outcome == "refused"]
     return Outcome(len(book.settled) - len(refused), len(refused), len(waiting), refused[-1].detail if refused else "", cause)
 
 
-def _send(events: Sequence[Row], webhook: Webhook, book: Book) -> str:
+def _send(events: Sequence[Row], sink: Sink, book: Book) -> str:
     """Why some still wait: the last answer that was no use. An alert whose event could not be sent keeps its later ones back, too."""
     cause, stuck = "the time for one run was over", set()
     for event in events:
-        if webhook.is_over:
+        if sink.is_over:
             break
         if event["alert_id"] in stuck:
             continue
-        sent = webhook.send(event)
+        sent = sink.send(event)
         if sent.outcome == "waiting":
             cause = sent.detail
             stuck.add(event["alert_id"])
@@ -107,21 +106,21 @@ def _send(events: Sequence[Row], webhook: Webhook, book: Book) -> str:
     return cause
 
 
-def _unsettled(lake: Lake, known: int | None, last: Row) -> list[Row]:
+def _unsettled(lake: Lake, sink: str, known: int | None, last: Row) -> list[Row]:
     after = known or 0
-    settled = {row["event_id"] for row in lake.rows("deliveries", ["event_id"], [("sink", "=", SINK), ("number", ">", after)])}
+    settled = {row["event_id"] for row in lake.rows("deliveries", ["event_id"], [("sink", "=", sink), ("number", ">", after)])}
     events = lake.rows("alert_events", [*MESSAGE, "number"], [("number", ">", after), ("number", "<=", last["number"])])
     events.sort(key=lambda event: (event["number"], CHANGES.index(event["change"]), event["at"], event["event_id"]))
     if known is None:
         events = without_history(events, last["as_of"])
     events = [event for event in events if event["event_id"] not in settled]
-    told = _told_of(lake) if any(event["is_historic"] and event["change"] != "opened" for event in events) else set()
+    told = _told_of(lake, sink) if any(event["is_historic"] and event["change"] != "opened" for event in events) else set()
     return [event for event in events if not event["is_historic"] or event["alert_id"] in told]
 
 
-def _told_of(lake: Lake) -> set[str]:
+def _told_of(lake: Lake, sink: str) -> set[str]:
     """Alerts that the receiver knows of: it hears that they are over even when that is history, or it would wait for ever."""
-    return {row["alert_id"] for row in lake.rows("deliveries", ["alert_id"], [("sink", "=", SINK), ("status", "=", "delivered")])}
+    return {row["alert_id"] for row in lake.rows("deliveries", ["alert_id"], [("sink", "=", sink), ("status", "=", "delivered")])}
 
 
 def without_history(events: Sequence[Row], as_of: datetime) -> list[Row]:
@@ -135,11 +134,14 @@ def without_history(events: Sequence[Row], as_of: datetime) -> list[Row]:
     return [event for event in events if event["alert_id"] not in over]
 
 
-def _delivered_until(lake: Lake) -> int | None:
+def _delivered_until(lake: Lake, sink: str) -> int | None:
     """The run up to which every event is settled; None where nothing was ever delivered."""
-    text = storage.read_text(lake.place("control", "delivered.json"))
-    return json.loads(text).get(SINK) if text else None
+    return _marks(lake).get(sink)
 
 
-def _remember(lake: Lake, number: int) -> None:
-    lake.write_text(json.dumps({SINK: number}), "control", "delivered.json")
+def _remember(lake: Lake, sink: str, number: int) -> None:
+    lake.write_text(json.dumps(_marks(lake) | {sink: number}), "control", "delivered.json")
+
+
+def _marks(lake: Lake) -> dict[str, int]:
+    return dict(json.loads(storage.read_text(lake.place("control", "delivered.json")) or "{}"))

@@ -7,7 +7,7 @@ comes next.
 from __future__ import annotations
 
 from include.tables import PUBLISHED, TABLES
-from spark_jobs.runtime import ledger, staging
+from spark_jobs.runtime import ledger, notices, staging
 from spark_jobs.runtime import run as runs
 from spark_jobs.runtime.lake import Lake, together
 from spark_jobs.runtime.run import Run
@@ -20,7 +20,7 @@ def publish(lake: Lake, run: Run, note: str = "") -> None:
     books = ledger.unbooked(lake, run)
     versions = {table: lake.version(table) for table in TABLES if table not in ("runs", "run_stores")}
     versions["readings"] = staging.read_notes(lake, run, "measures")["versions"]["readings"]
-    ledger.book(lake, run, books, "published", versions, note)
+    ledger.book(lake, run, books, "published", versions, "; ".join(filter(None, [note, *notices.unpublished(lake, run)])))
 
 
 def _move(lake: Lake, run: Run, table: str) -> None:

@@ -111,6 +111,7 @@ def _write(table: DeltaTable, new: Any, write: Write, mode: Any) -> None:
 
 
 def is_done(table: DeltaTable, write: Write) -> bool:
+    """Whether a write of that name was made, by Spark or by us."""
     done = table.transaction_version(write.app)
     return done is not None and done >= write.number
 

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import random
 import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from queue import Empty, SimpleQueue
 from urllib.parse import urlsplit
@@ -21,13 +19,9 @@ from urllib.parse import urlsplit
 import requests
 
 from include.settings import SettingError, Settings
+from spark_jobs.runtime.alert_message import Sent, message
 from spark_jobs.runtime.small_tables import Row
 
-# What a receiver may rely on, in this order: columns of `alert_events`.
-MESSAGE = (
-    *("event_id", "alert_id", "change", "at", "is_historic", "run_id", "rule", "severity", "sensor_id", "store_id"),
-    *("started_at", "ended_at", "peak", "suppressed_by", "superseded_by"),
-)
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 TRY_AGAIN = {408, 425, 429}
 # They speak of the address or the secret, not of the event: it waits until somebody has put that right.
@@ -55,16 +49,9 @@ class Reply:
         return self.status == 0 or self.status in TRY_AGAIN or self.status >= 500
 
 
-@dataclass(frozen=True)
-class Sent:
-    """What came of an event: delivered, refused, or waiting for another run."""
-
-    outcome: str
-    attempts: int
-    detail: str
-
-
 class Webhook:
+    name = "webhook"
+
     def __init__(self, settings: Settings) -> None:
         _check(settings)
         self._settings, self._session = settings, requests.Session()
@@ -122,12 +109,6 @@ class Webhook:
             answer.raw.read(READ_BYTES)
 
 
-def message(event: Row) -> bytes:
-    """The event as compact JSON; the same bytes at every attempt."""
-    values = {name: _time(event[name]) if isinstance(event[name], datetime) else event[name] for name in MESSAGE}
-    return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
-
-
 def signature(secret: str, timestamp: str, body: bytes) -> str:
     key = secret.encode("utf-8", "surrogateescape")  # the very bytes of the environment
     return "sha256=" + hmac.new(key, timestamp.encode("ascii") + b"." + body, hashlib.sha256).hexdigest()
@@ -155,11 +136,6 @@ def _check(settings: Settings) -> None:
     for name in ("webhook_timeout_s", "webhook_attempts", "webhook_budget_s"):
         if not 0 < getattr(settings, name) < float("inf"):
             raise SettingError(f"COLDSTORE_{name.upper()} has to be a number above 0: nothing was sent.")
-
-
-def _time(moment: datetime) -> str:
-    """Always with milliseconds, as the alert's id has it."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _reply(answer: requests.Response) -> Reply:

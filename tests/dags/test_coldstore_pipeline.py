@@ -230,15 +230,16 @@ def test_a_missing_connection_is_an_error_not_yarn(dag: DAG, monkeypatch: pytest
         task._pre_execute_hook({})
 
 
-# --- the webhook --------------------------------------------------------------------------------------------------------------------------
+# --- where alerts go ----------------------------------------------------------------------------------------------------------------------
 
 
-def test_without_a_webhook_nothing_is_started_and_the_task_says_so(dag: DAG, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("receiver", ["COLDSTORE_WEBHOOK_URL", "COLDSTORE_KAFKA_ALERTS_TOPIC"])
+def test_where_alerts_go_nowhere_nothing_is_started_and_the_task_says_so(dag: DAG, monkeypatch: pytest.MonkeyPatch, receiver: str) -> None:
     monkeypatch.setattr("airflow.sdk.execution_time.context._get_connection", missing)
     task: Any = dag.get_task("deliver_alerts").prepare_for_execution()
-    with pytest.raises(AirflowSkipException, match="COLDSTORE_WEBHOOK_URL"):
+    with pytest.raises(AirflowSkipException, match=receiver):
         task._pre_execute_hook({})
-    monkeypatch.setenv("COLDSTORE_WEBHOOK_URL", "https://example.com/alerts")
+    monkeypatch.setenv(receiver, "https://example.com/alerts")
     with pytest.raises(AirflowException, match="coldstore_spark"):
         task._pre_execute_hook({})
 
@@ -246,6 +247,8 @@ def test_without_a_webhook_nothing_is_started_and_the_task_says_so(dag: DAG, mon
 def test_what_a_task_shows_of_itself_holds_no_secret(dag: DAG, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLDSTORE_WEBHOOK_URL", "https://example.com/a-token-in-the-address")
     monkeypatch.setenv("COLDSTORE_WEBHOOK_SECRET", "a-secret")
+    monkeypatch.setenv("COLDSTORE_KAFKA_USER", "a-token")
+    monkeypatch.setenv("COLDSTORE_KAFKA_PASSWORD", "a-secret")
     for job in JOBS:
         shown = repr(environment(dag, a_run(**SCHEDULED), job)) + repr(dag.get_task(job).__dict__)
         assert "a-secret" not in shown and "a-token" not in shown

@@ -19,6 +19,7 @@ from spark_jobs.deliver_alerts import deliver_alerts
 from spark_jobs.runtime import outbox
 from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.lake import Lake
+from spark_jobs.runtime.webhook import Webhook
 from tests.delivery.conftest import SECRET
 from tests.delivery.lakes import AlertLake, an_event
 from tests.delivery.receiver import Handler, Receiver, answers
@@ -197,7 +198,7 @@ def test_what_was_sent_is_written_down_though_the_next_event_breaks_the_job(
     lake: AlertLake, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake.publishes(OPENED, OTHER)
-    send, sent = outbox.Webhook.send, []
+    send, sent = Webhook.send, []
 
     def breaks(self: Any, event: dict[str, Any]) -> Any:
         if sent:
@@ -206,7 +207,7 @@ def test_what_was_sent_is_written_down_though_the_next_event_breaks_the_job(
         return send(self, event)
 
     with monkeypatch.context() as broken:
-        broken.setattr(outbox.Webhook, "send", breaks)
+        broken.setattr(Webhook, "send", breaks)
         with pytest.raises(RuntimeError):
             deliver_alerts(lake.lake)
     assert list(lake.booked()) == ids(OPENED)
@@ -277,8 +278,9 @@ def test_the_task_fails_with_one_line_where_events_wait(lake: AlertLake, receive
     )
 
 
+SWITCHED_OFF = "alerts: neither a webhook (COLDSTORE_WEBHOOK_URL) nor a topic (COLDSTORE_KAFKA_ALERTS_TOPIC) is set, so none is sent\n"
 CALM = {
-    "it is switched off": ({"WEBHOOK_URL": ""}, 0, "alerts: no webhook is set (COLDSTORE_WEBHOOK_URL), so none is sent\n", ""),
+    "it is switched off": ({"WEBHOOK_URL": ""}, 0, SWITCHED_OFF, ""),
     "there is no secret": ({"WEBHOOK_SECRET": ""}, 1, "", "COLDSTORE_WEBHOOK_URL is set, but COLDSTORE_WEBHOOK_SECRET is not: nothing was sent."),
 }  # fmt: skip
 

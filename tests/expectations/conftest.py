@@ -29,7 +29,7 @@ def counts() -> Callable[..., Counts]:
     def build(table: str = "runs", **changed: Any) -> Counts:
         keys_and_ranges = {"doubled_keys": 0, "out_of_range": 0}
         sound: Counts = {
-            "runs": {"imbalance": 0},
+            "runs": {"imbalance": 0, "topic_losses": 0},
             "quarantine": {"share": 0.0, "lines": 5000},
             "readings": {**keys_and_ranges, "late_share": 0.0, "age_s": 60},
             "store_minutes": {**keys_and_ranges, "unaccounted": 0, "completeness": 1.0},

@@ -34,6 +34,7 @@ KEYS = {
 CASES = [
     Case("a line that is not in the books", "runs", "books balance", "critical", **nothing_of("imbalance")),
     Case("a line that is in the books twice", "runs", "books balance", "critical", {"imbalance": 0}, {"imbalance": -1}),
+    Case("a topic that lost messages", "runs", "the Kafka topic lost no message unread", "warning", **nothing_of("topic_losses")),
     Case(
         "a fifth of the lines in quarantine",
         "quarantine",
