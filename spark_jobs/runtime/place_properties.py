@@ -10,7 +10,6 @@ from include.settings import SettingError
 LINE = re.compile(r"(spark\.[^\s=]+)(?:\s*=\s*|\s+)(\S.*)")
 # The driver's JVM is there before the file is read, and runs where the job was started: so that whoever ends the job ends the driver.
 TOO_LATE = (
-    "spark.master",
     "spark.submit.deployMode",
     "spark.driver.memory",
     "spark.driver.extraClassPath",
@@ -47,5 +46,5 @@ def _refusal(name: str) -> str:
     if name in TOO_LATE:
         return "cannot be chosen here, where the driver is running already; see spark_jobs/spark-defaults.conf."
     if SECRET.search(name):
-        return "is a secret, and Spark shows its settings to everyone; take the line out and give executors the key by their environment."
+        return "is a secret, and Spark's settings stand in command lines and logs; take the line out. Executors have keys from their environment."
     return ""

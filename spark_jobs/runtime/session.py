@@ -57,7 +57,8 @@ def _cause(error: Any) -> str:
     """The first line of what lies at the root of it."""
     root = getattr(error, "java_exception", None)
     if root is None:
-        return (str(error).strip().splitlines() or [type(error).__name__])[0]
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        return "spark-submit does not take its settings, see its words above" if "JAVA_GATEWAY_EXITED" in said else said
     while root.getCause() is not None:
         root = root.getCause()
     said = str(root.toString()).splitlines()[0]

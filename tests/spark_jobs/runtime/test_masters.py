@@ -38,15 +38,15 @@ def nobody() -> str:
         return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
-def last_line(tmp_path: Path, master: str, conf: str, **more: str) -> str:
-    """The last line of a pass there."""
+def a_pass(tmp_path: Path, master: str, conf: str, **more: str) -> tuple[str, str]:
+    """Its last line, and what was said on standard error."""
     (tmp_path / "spark.conf").write_text(conf.replace("<this machine's address>", "127.0.0.1"), encoding="utf-8")
     ours = {"LAKE": str(tmp_path / "lake"), "AS_OF": "2025-11-08T07:00:00Z", "MASTER": master, "SPARK_CONF": str(tmp_path / "spark.conf")}
     env = {**clean(), "PYTHONPATH": str(PROJECT), **{f"COLDSTORE_{name}": value for name, value in ours.items()}, **more}
     command = [sys.executable, "-m", "spark_jobs.run_pass"]
     done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 1, done.stderr[-2000:]
-    return done.stdout.strip().splitlines()[-1]
+    return done.stdout.strip().splitlines()[-1], done.stderr
 
 
 def clean() -> dict[str, str]:
@@ -54,20 +54,21 @@ def clean() -> dict[str, str]:
 
 
 def test_on_kubernetes_it_is_the_api_server_that_is_asked(tmp_path: Path, nobody: str) -> None:
-    said = last_line(tmp_path, f"k8s://https://{nobody}", properties("Kubernetes"), KUBERNETES_REQUEST_RETRY_BACKOFFLIMIT="0")
+    said, _ = a_pass(tmp_path, f"k8s://https://{nobody}", properties("Kubernetes"), KUBERNETES_REQUEST_RETRY_BACKOFFLIMIT="0")
     assert said.startswith(f"failed Spark does not start on k8s://https://{nobody}: ")
     assert "ConnectException" in said and "refused" in said
 
 
-def test_kubernetes_without_an_image_is_refused_before_anything_is_asked(tmp_path: Path, nobody: str) -> None:
-    conf = "".join(line for line in properties("Kubernetes").splitlines(keepends=True) if "container.image" not in line)
-    said = last_line(tmp_path, f"k8s://https://{nobody}", conf, KUBERNETES_REQUEST_RETRY_BACKOFFLIMIT="0")
-    assert "image" in said and "refused" not in said
+def test_the_file_of_properties_is_read_by_spark_itself(tmp_path: Path, nobody: str) -> None:
+    wrong = re.sub(r"(spark\.executor\.instances +)4", r"\1four", properties("Kubernetes"))
+    said, words = a_pass(tmp_path, f"k8s://https://{nobody}", wrong)
+    assert "spark-submit does not take its settings" in said
+    assert "Number of executors must be a positive number" in words
 
 
 def test_on_yarn_it_is_the_resource_manager_that_is_asked(tmp_path: Path, nobody: str) -> None:
     hadoop(tmp_path / "hadoop", {"yarn.resourcemanager.address": nobody, **IMPATIENT})
-    said = last_line(tmp_path, "yarn", properties("YARN"), HADOOP_CONF_DIR=str(tmp_path / "hadoop"))
+    said, _ = a_pass(tmp_path, "yarn", properties("YARN"), HADOOP_CONF_DIR=str(tmp_path / "hadoop"))
     assert said.startswith("failed Spark does not start on yarn: ")
     assert "ConnectException" in said and "refused" in said
 
