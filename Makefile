@@ -18,9 +18,9 @@ histories ?= 20
 export source position run by why reason alert from to apply tell
 LANDING := $(if $(COLDSTORE_LANDING),--landing "$(COLDSTORE_LANDING)")
 
-.PHONY: help setup run test oracle test-places crash check pass line rebuild accept ack replay recover sample summary up down bench lock clean
+.PHONY: help setup run test oracle test-places crash check pass line rebuild accept ack replay recover sample summary up down cluster cluster-down bench lock clean
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | awk -F'\t' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 run: setup $(LOCAL)/airflow/.done ## all set-up, sample readings, one pass through Airflow, a summary; again: the next hours
 	@as_of=$$($(SPARK) -m simulator --lake "$(COLDSTORE_LAKE)" $(LANDING) | tee /dev/stderr | sed -n 's/^as_of=//p')
@@ -78,6 +78,12 @@ up: setup $(LOCAL)/airflow/.done ## Airflow with its UI and scheduler, in the ba
 down: ## end what `make up` started
 	@[ ! -x $(AIRFLOW) ] || $(AIRFLOW) scripts/airflow_server.py down
 
+cluster: setup ## a Spark cluster on this machine, one master and two workers, in the background
+	@$(SPARK) scripts/spark_cluster.py up
+
+cluster-down: ## end what `make cluster` started
+	@[ ! -x $(SPARK) ] || $(SPARK) scripts/spark_cluster.py down
+
 bench: setup ## [rows=…]: the benchmark, side by side with DuckDB, as ratios
 	@$(SPARK) -m benchmark --rows $(rows)
 
@@ -89,7 +95,7 @@ lock: $(LOCAL)/uv/.done ## write requirements/*.txt anew from pyproject.toml
 	    --python-version 3.11 --custom-compile-command "make lock" -o requirements/$$group.txt
 	done
 
-clean: down ## remove what set-up made (the lake stays)
+clean: down cluster-down ## remove what set-up made (the lake stays)
 	@rm -rf $(LOCAL) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # Set-up, each step once; a step that fails leaves nothing behind that looks done.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -50,9 +51,19 @@ ENVIRONMENT = {
 }
 
 
-def require_connection(_context: Any) -> None:
-    """The operator takes a missing connection for `yarn`, without a word: this fails instead, and names the connection."""
-    BaseHook.get_connection(CONNECTION)
+def require_connection(context: Any) -> None:
+    """The operator takes a missing connection for `yarn`, without a word: this fails instead, and names the connection.
+
+    The driver runs here, whatever the cluster: ending the task ends it. So it finds its environment here, too; where executors are pods
+    the operator would give it to a driver in a pod of its own.
+    """
+    connection = BaseHook.get_connection(CONNECTION)
+    if connection.extra_dejson.get("deploy-mode", "client") != "client":
+        raise AirflowFailException(
+            f"the connection {CONNECTION} asks for another deploy-mode than client: take that out, the driver runs here."
+        )
+    if "task" in context:
+        os.environ.update(context["task"].env_vars)
 
 
 def require_receiver(context: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 PREFIX = "COLDSTORE_"
 S3 = "s3a://"
@@ -23,6 +24,9 @@ class Settings:
     lake: str = str(PROJECT / "lake")
     landing: str = ""  # empty: <lake>/landing
     archive: str = ""  # empty: a file that was taken stays where it is
+    # where Spark runs; in Airflow the connection says it
+    master: str = ""  # empty: as spark-defaults.conf says, local[*]
+    spark_conf: str = ""  # a file with Spark's properties for that place
     # this run
     as_of: str = ""  # the run's clock; Airflow passes the end of the data interval
     run_id: str = ""  # Airflow passes its own; empty: pass-<number>
@@ -86,6 +90,10 @@ class Settings:
         if archive and archive.startswith(S3) != landing.startswith(S3):
             raise SettingError(f"COLDSTORE_ARCHIVE {archive} must lie where the landing folder {landing} lies: both local, or both on S3.")
         return Settings(**{**settings.__dict__, "lake": lake, "landing": landing, "archive": archive})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes along with a function to Spark's executors, on other machines perhaps: none of what is kept out of print."""
+        return {setting.name: getattr(self, setting.name) for setting in fields(self) if setting.repr}
 
     @property
     def alert_sinks(self) -> tuple[str, ...]:

@@ -38,6 +38,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from processes import State, boot, born, end, members, write_private
+
 PROJECT = Path(__file__).resolve().parent.parent
 HOME = PROJECT / ".local" / "airflow_home"
 AIRFLOW = str(PROJECT / ".local" / "airflow" / "bin" / "airflow")
@@ -51,7 +53,6 @@ COMPONENTS = {
 START_SECONDS, GRACE_SECONDS = 180, 10
 WAITING, ENDED = (None, "scheduled", "queued"), ("success", "failed")
 CONFLICT = 409  # "is there already"
-State = dict[str, Any]
 
 
 class Problem(Exception):
@@ -59,13 +60,6 @@ class Problem(Exception):
 
 
 # --- the home: secrets and configuration --------------------------------------------------------------------------------------------------
-
-
-def write_private(path: Path, text: str) -> None:
-    """A file that only its owner can read, from its first byte on."""
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(text)
 
 
 def kept(path: Path, make: Callable[[], dict[str, str]]) -> dict[str, str]:
@@ -129,7 +123,8 @@ def prepare(home: Path, port: int, is_scheduling: bool) -> None:
 def environment() -> dict[str, str]:
     """What the servers, and through them the Spark jobs, find in their environment; a connection that is already there stays."""
     programs = [str(PROJECT / ".local" / name / "bin") for name in ("spark", "airflow")]  # the operator finds spark-submit by PATH alone
-    spark = {"conn_type": "spark", "host": "local[*]", "extra": {"spark-binary": "spark-submit"}}
+    master = os.environ.get("COLDSTORE_MASTER") or "local[*]"
+    spark = {"conn_type": "spark", "host": master, "extra": {"spark-binary": "spark-submit"}}
     ours = {
         "AIRFLOW_HOME": str(HOME),
         "PYTHONPATH": str(PROJECT),
@@ -149,34 +144,8 @@ def settings() -> dict[str, str]:
 # --- the processes ------------------------------------------------------------------------------------------------------------------------
 
 
-def stat(pid: int) -> list[str]:
-    """State, parent, group, session … of a process, from its third field on; empty where it is gone."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rsplit(")", 1)[1].split()
-    except OSError:
-        return []
-
-
-def born(pid: int) -> str:
-    """When a process started, so that a number used again is not taken for the old process."""
-    return (stat(pid) + [""] * 20)[19]
-
-
-def members(state: State) -> list[int]:
-    """Every living process of the servers. Each server leads a session, which its tasks and their JVMs never leave."""
-    if state.get("boot") != boot():
-        return []
-    leaders = {process["pid"] for process in state["processes"].values() if born(process["pid"]) in ("", process["born"])}
-    fields = {pid: stat(pid) for pid in map(int, filter(str.isdigit, os.listdir("/proc")))}
-    return [pid for pid, values in fields.items() if values and values[0] != "Z" and int(values[3]) in leaders]
-
-
 def ended_by_themselves(state: State) -> list[str]:
     return [name for name, process in state["processes"].items() if process["pid"] not in members(state)]
-
-
-def boot() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 def read_state() -> State | None:
@@ -210,14 +179,7 @@ def launch(state: State, *names: str) -> None:
 
 def stop(state: State) -> None:
     """End every process of the servers, and be sure of it."""
-    for sign, seconds in ((signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, 5)):
-        deadline = time.monotonic() + seconds
-        for pid in members(state):
-            with suppress(ProcessLookupError):
-                os.kill(pid, sign)
-        while members(state) and time.monotonic() < deadline:
-            time.sleep(0.2)
-    left = members(state)
+    left = end(state, GRACE_SECONDS)
     if left:
         raise Problem(f"processes {left} of Airflow do not end; look at them with ps, then run `make down` again.")
     STATE.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 # Run one small pass and let the JVM write down which classes it loaded.
 set -euo pipefail
 local_folder=$1
+unset "${!COLDSTORE_@}" # it is a pass over a lake of its own: nobody's landing folder, archive or cluster
 lake=$(mktemp -d)
 trap 'rm -rf "$lake"' EXIT
 

@@ -54,7 +54,7 @@ class Lake:
     def expect_rows(self, rows: int) -> None:
         """Compiling plans to Java, and shuffling, pay off for many rows only; a few are done sooner in one piece, interpreted."""
         is_large = self.expects_many_rows = rows >= LARGE_FROM_ROWS
-        self.spark.conf.set("spark.sql.shuffle.partitions", "8" if is_large else "1")
+        self.spark.conf.set("spark.sql.shuffle.partitions", str(max(8, self.spark.sparkContext.defaultParallelism)) if is_large else "1")
         self.spark.conf.set("spark.sql.codegen.wholeStage", str(is_large).lower())
         self.spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if is_large else "NO_CODEGEN")
 

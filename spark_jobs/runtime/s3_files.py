@@ -25,6 +25,8 @@ from include.settings import S3
 from spark_jobs.runtime.entry import Entry, Seen
 from spark_jobs.runtime.errors import Stop
 
+# What is no secret of it, and is handed on to executors.
+WHERE = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_EC2_METADATA_DISABLED")
 ATTEMPTS = 6  # of one request, with growing pauses: some 20 s, enough for a server that starts again
 ABSENT = ("NoSuchKey", "404", "NotFound")
 NOT_AS_SEEN = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")

@@ -15,6 +15,7 @@ from urllib.error import URLError
 
 import airflow_server as server
 import pytest
+from processes import stat
 
 LOOPBACK = "127.0.0.1"
 
@@ -108,6 +109,8 @@ def test_the_servers_find_spark_submit_and_a_connection(monkeypatch: pytest.Monk
     assert given["PATH"].split(os.pathsep)[0] == f"{server.PROJECT}/.local/spark/bin"
     assert json.loads(given["AIRFLOW_CONN_COLDSTORE_SPARK"])["host"] == "local[*]"
     assert LOOPBACK in given["NO_PROXY"].split(",")
+    monkeypatch.setenv("COLDSTORE_MASTER", "spark://127.0.0.1:7077")
+    assert json.loads(server.environment()["AIRFLOW_CONN_COLDSTORE_SPARK"])["host"] == "spark://127.0.0.1:7077"
     monkeypatch.setenv("AIRFLOW_CONN_COLDSTORE_SPARK", "spark://a-cluster:7077")
     assert server.environment()["AIRFLOW_CONN_COLDSTORE_SPARK"] == "spark://a-cluster:7077"
 
@@ -137,7 +140,7 @@ time.sleep(60)
     }
     yield state, [process.pid, task]
     for pid in [process.pid, task]:
-        if server.stat(pid)[:1] not in ([], ["Z"]):
+        if stat(pid)[:1] not in ([], ["Z"]):
             os.kill(pid, 9)
     process.wait()
     process.stdout.close()
@@ -148,7 +151,7 @@ def test_stop_ends_the_whole_session(family: tuple[server.State, list[int]]) -> 
     assert sorted(server.members(state)) == sorted(pids)
     server.stop(state)
     assert server.members(state) == []
-    assert [pid for pid in pids if server.stat(pid)[:1] not in ([], ["Z"])] == []
+    assert [pid for pid in pids if stat(pid)[:1] not in ([], ["Z"])] == []
 
 
 @pytest.mark.parametrize(
@@ -159,7 +162,7 @@ def test_a_strangers_process_is_left_alone(family: tuple[server.State, list[int]
     if "processes" in stale:
         stale["processes"]["scheduler"]["pid"] = pids[0]
     server.stop({**state, **stale})
-    assert server.stat(pids[0])[0] != "Z"
+    assert stat(pids[0])[0] != "Z"
 
 
 @pytest.mark.parametrize("mode", ["up", "run"])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import json
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
@@ -220,6 +223,39 @@ def test_spark_submit_is_called_as_the_connection_says(dag: DAG, monkeypatch: py
         *("--properties-file", f"{PROJECT}/.local/spark-defaults.conf"),
         *("--name", "derive_tables", f"{PROJECT}/spark_jobs/derive_tables.py"),
     ]
+
+
+def a_connection(monkeypatch: pytest.MonkeyPatch, master: str, **extra: str) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_COLDSTORE_SPARK", json.dumps({"conn_type": "spark", "host": master, "extra": extra}))
+    monkeypatch.setattr(
+        "airflow.providers.apache.spark.hooks.spark_submit.kube_client", object(), raising=False
+    )  # as where its provider is installed
+
+
+@pytest.mark.parametrize("master", ["spark://127.0.0.1:7077", "yarn", "k8s://https://kubernetes.example.com:6443"])
+def test_a_job_on_a_cluster_has_its_master_and_its_environment(dag: DAG, monkeypatch: pytest.MonkeyPatch, master: str) -> None:
+    a_connection(monkeypatch, master)
+    monkeypatch.setenv("COLDSTORE_AS_OF", "")  # so that it is put back
+    run = a_run(**SCHEDULED)
+    task: Any = dag.get_task("derive_tables").prepare_for_execution()
+    params = process_params(dag, task, run.conf, suppress_exception=False)
+    context: Any = {"dag_run": run, "run_id": run.run_id, "params": params, "task": task}
+    task.render_template_fields(context)
+    with mock.patch.dict(os.environ):
+        task._pre_execute_hook(context)
+        hook = task._get_hook()
+        command = hook._build_spark_submit_command(task.application)
+        found = {**os.environ, **(hook._env or {})}  # what the operator starts spark-submit with
+    assert command[1:3] == ["--master", master]
+    assert "--deploy-mode" not in command
+    assert (found["COLDSTORE_AS_OF"], found["COLDSTORE_RUN_ID"]) == ("2025-11-08T16:00:00Z", "scheduled__2025-11-08T16:00:00")
+
+
+def test_a_driver_elsewhere_is_refused(dag: DAG, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_connection(monkeypatch, "k8s://https://kubernetes.example.com:6443", **{"deploy-mode": "cluster"})
+    task: Any = dag.get_task("derive_tables").prepare_for_execution()
+    with pytest.raises(AirflowFailException, match="deploy-mode"):
+        task._pre_execute_hook({})
 
 
 def test_a_missing_connection_is_an_error_not_yarn(dag: DAG, monkeypatch: pytest.MonkeyPatch) -> None:
