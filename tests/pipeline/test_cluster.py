@@ -20,7 +20,8 @@ from pyspark.sql import SparkSession
 from include.settings import PROJECT, iso
 from simulator import Options, simulate
 from tests.lakes import TestLake
-from tests.servers.seaweedfs import BUCKET, SeaweedFS
+from tests.servers.s3_server import BUCKET
+from tests.servers.seaweedfs import SeaweedFS
 from tests.servers.spark_cluster import SparkCluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2400)]  # five passes; a busy machine takes minutes for each

@@ -15,6 +15,7 @@ from tests.lakes import TestLake
 from tests.oracle.comparison import deliver, write_reference
 from tests.oracle.histories import History, Line, iso
 from tests.places.driver import Driver
+from tests.servers.kafka import Kafka
 from tests.servers.s3_server import BUCKET, S3Server
 
 
@@ -127,6 +128,20 @@ class OnS3(Place):
     def _listed(self, folder: str) -> list[dict[str, Any]]:
         pages = self.server.client().get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{_key(folder)}/")
         return [item for page in pages for item in page.get("Contents", ())]
+
+
+class OnKafka(OnS3):
+    """Readings come by a topic; the lake lies on an S3 server."""
+
+    def __init__(self, broker: Kafka, server: S3Server) -> None:
+        super().__init__(server, "Kafka")
+        self.name, self.broker, self.topic = "Kafka to SeaweedFS", broker, "places"
+        self.environment = {**server.environment, **broker.environment, "COLDSTORE_KAFKA_TOPIC": self.topic}
+        broker.creates(self.topic, partitions=2)
+
+    def deliver(self, lake: PlacedLake, files: list[tuple[int, list[bytes]]]) -> None:
+        for number, (arrived_ms, lines) in enumerate(files):
+            self.broker.receives(self.topic, *lines, arrived_ms=arrived_ms, partition=number % 2)
 
 
 def _key(path: str) -> str:

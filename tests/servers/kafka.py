@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterable
@@ -21,6 +20,7 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from include.settings import PROJECT
+from tests.servers.ports import free_ports
 
 JARS = PROJECT / ".local" / "jars" / "kafka-broker"
 JAVA = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{JARS}/*"]
@@ -63,7 +63,7 @@ class Kafka:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.user, self.password = f"user{secrets.token_hex(4)}", secrets.token_hex(16)
-        self._ports = dict(zip(("open", "guarded", "controller"), _free_ports(3), strict=True))
+        self._ports = dict(zip(("open", "guarded", "controller"), free_ports(3), strict=True))
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -188,19 +188,3 @@ class Kafka:
 def _wait_for(asked: dict[Any, Any]) -> None:
     for future in asked.values():
         future.result(timeout=30)
-
-
-def _free_ports(count: int) -> list[int]:
-    """Below those that the kernel gives to outgoing connections."""
-    found = []
-    for port in range(12_000 + secrets.randbelow(8_000), 30_000, 7):
-        if len(found) == count:
-            return found
-        if _is_free(port):
-            found.append(port)
-    raise RuntimeError("no free ports")
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as tried:
-        return tried.connect_ex(("127.0.0.1", port)) != 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,8 @@ from typing import Any
 import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
+
+from tests.servers.ports import free_ports
 
 BUCKET = "lake"
 UP_WITHIN_S = 120
@@ -83,19 +84,3 @@ class S3Server:
             "s3", endpoint_url=self.endpoint, region_name="us-east-1", aws_access_key_id=self.key, aws_secret_access_key=self.secret,
             config=Config(connect_timeout=2, read_timeout=10, retries={"total_max_attempts": 2}, s3={"addressing_style": "path"}),
         )  # fmt: skip
-
-
-def free_ports(count: int) -> list[int]:
-    """Below those that the kernel gives to outgoing connections; a server's own second port may be 10,000 higher."""
-    found = []
-    for port in range(12_000 + secrets.randbelow(8_000), 30_000, 7):
-        if len(found) == count:
-            return found
-        if _is_free(port) and _is_free(port + 10_000):
-            found.append(port)
-    raise RuntimeError("no free ports")
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as tried:
-        return tried.connect_ex(("127.0.0.1", port)) != 0

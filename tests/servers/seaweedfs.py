@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.servers.s3_server import BUCKET, S3Server, free_ports
+from tests.servers.ports import free_ports
+from tests.servers.s3_server import BUCKET, S3Server
 
 PORTS = ("master.port", "volume.port", "filer.port", "admin.port")
 
