@@ -59,25 +59,25 @@ class MessageIntake:
         return life
 
     def _without_half_done(self, life: Life) -> Life:
-        """A batch that died after its messages were kept is finished from there, and a new checkpoint goes on behind it."""
+        """A batch that died is never Spark's to repeat (its Kafka source fails at that). One whose messages were kept is finished from there, of any
+        other nothing was written; a new checkpoint goes on behind what was taken."""
         checkpoint = self._checkpoint(life)
         number = checkpoint.last_begun
         if number is None or checkpoint.is_whole:
             return life
         batch = self._batch(checkpoint, number)
-        if not self.lake.has_taken("raw_messages", batch.write):  # then nothing of it was written: the stream takes it again
-            return life
-        self.take(batch, self._lines(batch))
-        later = topic_life.behind(life, _offsets(life, checkpoint, number))
+        is_kept = self.lake.has_taken("raw_messages", batch.write)
+        if is_kept:
+            self.take(batch, self._lines(batch))
+        later = topic_life.behind(life, _offsets(life, checkpoint, number) if is_kept else _taken(life, checkpoint))
         topic_life.remember(self.lake, later)
         return later
 
     def _take_new(self, topic: Topic, life: Life) -> None:
-        """Where nothing is new, and no batch was left half done, no stream is started."""
+        """Where nothing is new no stream is started."""
         checkpoint = self._checkpoint(life)
         taken = _taken(life, checkpoint)
-        is_new = any(end > taken.get(partition, topic.begins[partition]) for partition, end in topic.ends.items())
-        if is_new or not checkpoint.is_whole:
+        if any(end > taken.get(partition, topic.begins[partition]) for partition, end in topic.ends.items()):
             self._stream(topic, life, checkpoint)
 
     def _stream(self, topic: Topic, life: Life, checkpoint: Checkpoint) -> None:
