@@ -52,11 +52,13 @@ def test_a_message_gives_the_row_of_a_line_that_arrived_when_it_did() -> None:
 
 def test_each_message_has_its_own_arrival() -> None:
     early, late = ARRIVED_MS - 1_000_000, ARRIVED_MS
-    rows = decoded(("t-0", 4, early, line()), ("t-0", 7, late, line()), ("t-0", 8, early, b"{"), ("t-0", 9, late, None))
+    rows = decoded(
+        ("t-0", 3, late, line()), ("t-0", 4, early, line()), ("t-0", 7, late, line()), ("t-0", 8, early, b"{"), ("t-0", 9, late, None)
+    )
     seen = {row["position"]: (row["reasons"], round(row["arrived_at"].timestamp() * 1000)) for row in rows if row["kind"] != FILE}
-    assert seen == {4: (["event_ts_in_future"], early), 7: (None, late), 8: (["malformed_json"], early)}
+    assert seen == {3: (None, late), 4: (["event_ts_in_future"], early), 7: (None, late), 8: (["malformed_json"], early)}
     (counts,) = (row for row in rows if row["kind"] == FILE)
-    assert (counts["lines"], counts["blank"]) == (4, 1) and isinstance(counts["arrived_at"], datetime)
+    assert (counts["lines"], counts["blank"]) == (5, 1) and isinstance(counts["arrived_at"], datetime)
 
 
 LINES = {
