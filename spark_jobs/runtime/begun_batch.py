@@ -18,8 +18,7 @@ class BegunBatch:
     origin: str
     number: int
     files: list[Entry] = field(default_factory=list)
-    topic: str = ""  # of messages; and by partition the first offset behind them
-    offsets: dict[int, int] = field(default_factory=dict)
+    topic: str = ""  # of messages
 
 
 def begin(lake: Lake, batch: BegunBatch) -> None:
@@ -31,10 +30,7 @@ def left(lake: Lake) -> BegunBatch | None:
     if text is None:
         return None
     fields = json.loads(text)
-    files, offsets = fields.pop("files"), fields.pop("offsets")
-    return BegunBatch(
-        **fields, files=[Entry(**file) for file in files], offsets={int(partition): end for partition, end in offsets.items()}
-    )
+    return BegunBatch(**{**fields, "files": [Entry(**file) for file in fields["files"]]})
 
 
 def done(lake: Lake) -> None:

@@ -44,6 +44,7 @@ class Broker:
             begins, ends = (self._offsets(admin, partitions, spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest()))
             return Topic(name, _id(described), begins, ends)
         except KafkaException as failure:
+            admin.poll(0.1)  # lets `_complains` hear what there is to hear
             raise Stop(f"Kafka at {self._settings.kafka_servers} cannot be asked ({self._cause(failure)}). {WHAT_TO_DO}") from None
 
     def _described(self, admin: AdminClient, name: str) -> TopicDescription | None:

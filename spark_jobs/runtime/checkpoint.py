@@ -32,6 +32,10 @@ class Checkpoint:
         return self._numbers("offsets") <= self._numbers("commits")
 
     @property
+    def last_begun(self) -> int | None:
+        return max(self._numbers("offsets"), default=None)
+
+    @property
     def last_committed(self) -> int | None:
         return max(self._numbers("offsets") & self._numbers("commits"), default=None)
 

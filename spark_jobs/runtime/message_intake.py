@@ -51,6 +51,7 @@ class MessageIntake:
         if known is None:
             life = topic_life.first(topic)
         else:
+            known = self._behind_what_died(known)
             life, report = topic_life.after(known, _taken(known, self._checkpoint(known)), topic)
             if report:
                 notices.notice(self.lake, self.run, report)
@@ -59,20 +60,29 @@ class MessageIntake:
         return life
 
     def finish(self, left: BegunBatch) -> None:
-        """A batch that died after its messages were kept is finished from there, and a new checkpoint goes on behind it."""
-        batch, life = Batch(left.origin, left.number, self.next_seq()), topic_life.remembered(self.lake, left.topic)
-        is_kept = self.lake.has_taken("raw_messages", batch.write)  # else nothing of it was written: the stream takes it again
-        if is_kept and life is not None:
+        """A batch that died after its messages were kept is finished from there; of any other nothing was written."""
+        batch = Batch(left.origin, left.number, self.next_seq())
+        if self.lake.has_taken("raw_messages", batch.write):
             self.take(batch, self._lines(batch))
-            topic_life.remember(self.lake, topic_life.behind(life, left.offsets))
         begun_batch.done(self.lake)
 
+    def _behind_what_died(self, life: Life) -> Life:
+        """A batch that was not committed is never Spark's to repeat (its Kafka source fails at that): a new checkpoint goes on behind what was taken.
+        What was kept of it is, by now, finished."""
+        checkpoint = self._checkpoint(life)
+        number = checkpoint.last_begun
+        if number is None or checkpoint.is_whole:
+            return life
+        is_kept = self.lake.has_taken("raw_messages", Batch(checkpoint.id, number, 0).write)
+        later = topic_life.behind(life, _offsets(life, checkpoint, number) if is_kept else _taken(life, checkpoint))
+        topic_life.remember(self.lake, later)
+        return later
+
     def _take_new(self, topic: Topic, life: Life) -> None:
-        """Where nothing is new, and no batch was left half done, no stream is started."""
+        """Where nothing is new no stream is started."""
         checkpoint = self._checkpoint(life)
         taken = _taken(life, checkpoint)
-        is_new = any(end > taken.get(partition, topic.begins[partition]) for partition, end in topic.ends.items())
-        if is_new or not checkpoint.is_whole:
+        if any(end > taken.get(partition, topic.begins[partition]) for partition, end in topic.ends.items()):
             self._stream(topic, life, checkpoint)
 
     def _stream(self, topic: Topic, life: Life, checkpoint: Checkpoint) -> None:
@@ -84,7 +94,7 @@ class MessageIntake:
             batch = Batch(checkpoint.id, number, self.next_seq())
             before = {**life.starts, **(_offsets(life, checkpoint, number - 1) if number else {})}
             until = _offsets(life, checkpoint, number)
-            begun_batch.begin(self.lake, BegunBatch(batch.origin, number, topic=life.topic, offsets=until))
+            begun_batch.begin(self.lake, BegunBatch(batch.origin, number, topic=life.topic))
             self.lake.expect_rows(sum(until.values()) - sum(before.values()))
             named = {"run_id": F.lit(self.run.run_id), "batch": F.lit(batch.id)}
             self.lake.append("raw_messages", kafka_messages.whole(new, life.suffix).withColumns(named), batch.write)

@@ -48,14 +48,18 @@ def after(known: Life, taken: Offsets, topic: Topic) -> tuple[Life, str]:
     stood = {partition: taken.get(partition, 0) for partition in topic.begins}
     lost = {partition: first - stood[partition] for partition, first in topic.begins.items() if first > stood[partition]}
     if not lost:
-        return known, ""
+        return replace(known, id=known.id or topic.id), ""
     which = ", ".join(f"partition {partition}, offsets {stood[partition]} to {topic.begins[partition] - 1}" for partition in sorted(lost))
     starts = {partition: max(first, stood[partition]) for partition, first in topic.begins.items()}
     text = (
-        f"topic {topic.name} lost up to {sum(lost.values()):,} messages before they were read ({which}): they were deleted by the broker, most "
+        f"topic {topic.name} lost up to {_messages(sum(lost.values()))} before they were read ({which}): deleted by the broker, most "
         "likely by the topic's retention. What is left is taken. Lengthen the retention, or take passes more often."
     )
     return behind(known, starts), text
+
+
+def _messages(count: int) -> str:
+    return f"{count:,} message{'s' * (count != 1)}"
 
 
 def behind(known: Life, taken: Offsets) -> Life:

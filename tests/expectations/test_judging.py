@@ -121,7 +121,11 @@ REFUSED = [
         lambda counts: without(counts(), "store_minutes", "unaccounted"),
         "store_minutes: unaccounted was not counted",
     ),
-    ("a table that was forgotten", lambda counts: {k: v for k, v in counts().items() if k != "runs"}, "runs: imbalance was not counted"),
+    (
+        "a table that was forgotten",
+        lambda counts: {k: v for k, v in counts().items() if k != "runs"},
+        "runs: imbalance, topic_losses was not counted",
+    ),
     ("a measure with a wrong name", lambda counts: counts("alerts", doubled=0), "alerts: no expectation asks for doubled"),
     ("a table without a suite", lambda counts: {**counts(), "minutes": {}}, "No suite judges minutes"),
     ("a share of nothing", lambda counts: counts("readings", late_share=float("nan")), "readings: late_share is nan"),
