@@ -58,9 +58,9 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeaweedFS]:
 
 @pytest.fixture(scope="module")
 def cluster(s3: SeaweedFS, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
-    """Its workers have the keys to the S3 server, but where that is they have to be told."""
+    """Its workers have the keys to the S3 server, but where that is they have to be told; and they live by another time."""
     keys = {name: s3.environment[name] for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
-    made = SparkCluster(tmp_path_factory.mktemp("cluster"), keys)
+    made = SparkCluster(tmp_path_factory.mktemp("cluster"), {**keys, "TZ": "America/St_Johns"})
     made.start()
     yield made
     pids = made.processes
