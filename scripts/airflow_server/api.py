@@ -11,11 +11,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scripts.airflow_server import home
-from scripts.airflow_server.configuration import LOCALHOST
-from scripts.airflow_server.home import USER
+from scripts.airflow_server.names import DAG, LOCALHOST, POOL, USER
 from scripts.airflow_server.problem import Problem
 
-DAG, POOL = "coldstore_pipeline", "lake_writer"
 CONFLICT = 409  # "is there already"
 
 

@@ -1,4 +1,4 @@
-"""`up`, `down` and `run`."""
+"""`up`, `down`, `prepare` and `run`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import os
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from scripts.airflow_server.api import DAG, Api
-from scripts.airflow_server.configuration import LOCALHOST
+from scripts.airflow_server.api import Api
+from scripts.airflow_server.configuration import prepare
 from scripts.airflow_server.environment import settings
 from scripts.airflow_server.following import ENDED, follow, say
-from scripts.airflow_server.home import USER, folder, lock, password
+from scripts.airflow_server.home import folder, lock, password
+from scripts.airflow_server.metadata import migrate
+from scripts.airflow_server.names import DAG, LOCALHOST, USER
 from scripts.airflow_server.problem import Problem
-from scripts.airflow_server.processes import State, ended_by_themselves, free_port, read_state, stop
+from scripts.airflow_server.servers import ended_by_themselves, free_port, read_state, stop
 from scripts.airflow_server.starting import start
+from scripts.processes import State
+
+PORT = 8080
 
 
 def cleared(state: State | None) -> State | None:
@@ -31,7 +36,7 @@ def up() -> int:
             print(f"Airflow is running already: http://{LOCALHOST}:{state['port']}")
         else:
             print("Airflow is starting …", flush=True)
-            state, _ = start("up", free_port(int(os.environ.get("COLDSTORE_AIRFLOW_PORT") or 8080)))
+            state, _ = start("up", free_port(int(os.environ.get("COLDSTORE_AIRFLOW_PORT") or PORT)))
             print(f"Airflow is running:  http://{LOCALHOST}:{state['port']}")
     print(f"user, password:      {USER}, {password()}")
     print(f"the pipeline:        {DAG} runs every 10 minutes; pause it, or trigger a run as of another time, in the UI")
@@ -48,6 +53,15 @@ def down() -> int:
         stop(state)
         print("Airflow has ended.")
         return 0
+
+
+def prepared() -> int:
+    """For servers that somebody else starts, each in a container of its own: the home they share, and the database."""
+    with lock():
+        prepare(PORT, is_scheduling=True)
+        migrate()
+    print(f"Airflow's home is {folder()}; the password of the user {USER} is in passwords.json there.")
+    return 0
 
 
 def run(as_of: str) -> int:

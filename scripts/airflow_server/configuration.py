@@ -6,9 +6,10 @@ import configparser
 import io
 
 from include.settings import PROJECT
-from scripts.airflow_server.home import USER, folder, kept, logs, new_secrets, password, write_private
-
-LOCALHOST = "127.0.0.1"
+from scripts.airflow_server.home import folder, kept, logs, new_secrets, password
+from scripts.airflow_server.metadata import given_address, own_address
+from scripts.airflow_server.names import LOCALHOST, USER
+from scripts.processes import write_private
 
 
 def configuration(port: int, is_scheduling: bool) -> configparser.ConfigParser:
@@ -20,7 +21,7 @@ def configuration(port: int, is_scheduling: bool) -> configparser.ConfigParser:
             "core": {
                 "dags_folder": PROJECT / "dags",
                 "executor": "LocalExecutor",
-                "parallelism": 2,  # processes started in advance; the pool lets one task run at a time
+                "parallelism": 4 if given_address() else 2,  # processes started in advance; the pool lets one task run at a time
                 "load_examples": False,
                 "fernet_key": own["fernet_key"],
                 "execution_api_server_url": f"{address}/execution/",
@@ -28,7 +29,7 @@ def configuration(port: int, is_scheduling: bool) -> configparser.ConfigParser:
                 "simple_auth_manager_all_admins": False,
                 "simple_auth_manager_passwords_file": folder() / "passwords.json",
             },
-            "database": {"sql_alchemy_conn": f"sqlite:///{folder() / 'airflow.db'}"},
+            "database": {} if given_address() else {"sql_alchemy_conn": own_address()},
             "logging": {"base_log_folder": logs()},
             "api": {"host": LOCALHOST, "port": port, "base_url": address, "workers": 1, "secret_key": own["secret_key"]},
             "api_auth": {"jwt_secret": own["jwt_secret"]},

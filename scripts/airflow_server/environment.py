@@ -7,7 +7,7 @@ import os
 
 from include.settings import PROJECT
 from scripts.airflow_server import home
-from scripts.airflow_server.configuration import LOCALHOST
+from scripts.airflow_server.names import LOCALHOST
 
 AIRFLOW = str(PROJECT / ".local" / "airflow" / "bin" / "airflow")
 
@@ -27,6 +27,6 @@ def environment() -> dict[str, str]:
 
 def settings() -> dict[str, str]:
     """The settings a server hands on to the jobs for as long as it runs."""
-    own = ("COLDSTORE_AS_OF", "COLDSTORE_RUN_ID", "COLDSTORE_AIRFLOW_PORT")
+    own = ("COLDSTORE_AS_OF", "COLDSTORE_RUN_ID", "COLDSTORE_AIRFLOW_PORT", home.ELSEWHERE)
     given = {name: value for name, value in os.environ.items() if name.startswith("COLDSTORE_") and name not in own}
     return {"COLDSTORE_LAKE": str(PROJECT / "lake"), **given}

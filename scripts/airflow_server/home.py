@@ -12,25 +12,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from include.settings import PROJECT
+from scripts.airflow_server.names import USER
 from scripts.airflow_server.problem import Problem
+from scripts.processes import write_private
 
 HOME = PROJECT / ".local" / "airflow_home"
-USER = "admin"
+ELSEWHERE = "COLDSTORE_AIRFLOW_HOME"
 
 
 def folder() -> Path:
-    return HOME
+    return Path(os.environ.get(ELSEWHERE) or HOME).absolute()
 
 
 def logs() -> Path:
     return folder() / "logs"
-
-
-def write_private(path: Path, text: str) -> None:
-    """A file that only its owner can read, from its first byte on."""
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(text)
 
 
 def kept(path: Path, make: Callable[[], dict[str, str]]) -> dict[str, str]:

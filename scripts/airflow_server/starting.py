@@ -10,12 +10,14 @@ from typing import Any
 
 from include.settings import PROJECT
 from scripts.airflow_server import home
-from scripts.airflow_server.api import DAG, Api
+from scripts.airflow_server.api import Api
 from scripts.airflow_server.configuration import prepare
 from scripts.airflow_server.environment import settings
 from scripts.airflow_server.metadata import migrate, unfinished_runs
+from scripts.airflow_server.names import DAG
 from scripts.airflow_server.problem import Problem
-from scripts.airflow_server.processes import COMPONENTS, State, boot, ended_by_themselves, launch, stop
+from scripts.airflow_server.servers import COMPONENTS, ended_by_themselves, launch, stop
+from scripts.processes import State, boot
 
 START_SECONDS = 180
 

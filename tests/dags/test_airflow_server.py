@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -16,16 +17,17 @@ from urllib.error import URLError
 import pytest
 
 from include.settings import PROJECT
-from scripts.airflow_server import home as homes
-from scripts.airflow_server import processes
+from scripts.airflow_server import servers
 from scripts.airflow_server.commands import cleared, down, run, utc
 from scripts.airflow_server.configuration import configuration, prepare
-from scripts.airflow_server.environment import environment
+from scripts.airflow_server.environment import environment, settings
 from scripts.airflow_server.following import follow
 from scripts.airflow_server.home import lock
+from scripts.airflow_server.metadata import unfinished_runs
 from scripts.airflow_server.problem import Problem
-from scripts.airflow_server.processes import COMPONENTS, State, boot, born, free_port, members, stat, stop
+from scripts.airflow_server.servers import COMPONENTS, free_port, stop
 from scripts.airflow_server.starting import wait_for
+from scripts.processes import State, boot, born, members, stat
 
 LOOPBACK = "127.0.0.1"
 
@@ -34,7 +36,7 @@ LOOPBACK = "127.0.0.1"
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of the test's own, where the script takes everything from and writes everything to."""
     home = tmp_path / "airflow_home"
-    monkeypatch.setattr(homes, "HOME", home)
+    monkeypatch.setenv("COLDSTORE_AIRFLOW_HOME", str(home))
     return home
 
 
@@ -65,7 +67,7 @@ def test_a_file_that_was_opened_up_is_closed_again(home: Path) -> None:
 
 def test_secrets_are_made_once_and_differ_between_installations(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def secrets(place: Path) -> set[str]:
-        monkeypatch.setattr(homes, "HOME", place)
+        monkeypatch.setenv("COLDSTORE_AIRFLOW_HOME", str(place))
         texts = [(prepared(place) / name).read_text(encoding="utf-8") for name in ("secrets.json", "passwords.json")]
         return {value for text in texts for value in json.loads(text).values()}
 
@@ -100,6 +102,40 @@ print(json.dumps({"values": values, "secrets": kept == list(known.values()), "pa
     assert seen["parallelism"] <= 4
 
 
+def test_with_a_database_of_ones_own_there_are_more_workers_and_its_password_is_written_down_nowhere(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = configuration_of(home)
+    assert (own["core"]["parallelism"], own["database"]["sql_alchemy_conn"]) == ("2", f"sqlite:///{home}/airflow.db")
+    monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "postgresql+psycopg2://airflow:a-password@127.0.0.1/airflow")
+    given = configuration_of(home)
+    assert (given["core"]["executor"], given["core"]["parallelism"]) == ("LocalExecutor", "4")
+    assert not given.has_option("database", "sql_alchemy_conn")
+    assert "a-password" not in "".join(path.read_text(encoding="utf-8") for path in home.rglob("*") if path.is_file())
+    assert "a-password" not in repr(settings())
+
+
+def test_a_database_that_does_not_answer_is_named_without_its_password(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", f"postgresql+psycopg2://airflow:a-password@127.0.0.1:{free_port()}/airflow")
+    with pytest.raises(Problem, match=r"SQL_ALCHEMY_CONN\) does not answer") as problem:
+        unfinished_runs()
+    assert "a-password" not in str(problem.value)
+
+
+@pytest.mark.parametrize("address", ["postgresql+psycopg2:/airflow:a-password@host", "nothing+such://airflow:a-password@host/airflow"])
+def test_an_address_that_is_none_is_refused_without_its_password(home: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", address)
+    with pytest.raises(Problem, match="SQL_ALCHEMY_CONN") as problem:
+        unfinished_runs()
+    assert "a-password" not in str(problem.value)
+
+
+def configuration_of(home: Path) -> ConfigParser:
+    read = ConfigParser(interpolation=None)
+    read.read(prepared(home) / "airflow.cfg", encoding="utf-8")
+    return read
+
+
 def test_no_server_is_started_that_listens_elsewhere() -> None:
     assert set(COMPONENTS) == {"api-server", "dag-processor", "scheduler"}
     assert COMPONENTS["api-server"][1:] == ["--host", LOOPBACK]
@@ -129,7 +165,7 @@ def test_the_servers_find_spark_submit_and_a_connection(monkeypatch: pytest.Monk
 def family(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[State, list[int]]]:
     """A server that ignores SIGTERM, and a task of it in a process group of its own."""
     home.mkdir()
-    monkeypatch.setattr(processes, "GRACE_SECONDS", 1)
+    monkeypatch.setattr(servers, "GRACE_SECONDS", 1)
     program = """
 import signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)

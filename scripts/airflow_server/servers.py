@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import socket
 import subprocess
-import time
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from scripts.airflow_server import home
-from scripts.airflow_server.configuration import LOCALHOST
 from scripts.airflow_server.environment import AIRFLOW, environment
+from scripts.airflow_server.names import LOCALHOST
 from scripts.airflow_server.problem import Problem
+from scripts.processes import State, born, end, members, write_private
 
 COMPONENTS = {
     "api-server": ["api-server", "--host", LOCALHOST],
@@ -23,37 +20,10 @@ COMPONENTS = {
     "scheduler": ["scheduler", "--skip-serve-logs"],
 }
 GRACE_SECONDS = 10
-State = dict[str, Any]
 
 
 def state_file() -> Path:
     return home.folder() / "server.json"
-
-
-def stat(pid: int) -> list[str]:
-    """State, parent, group, session … of a process, from its third field on; empty where it is gone."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rsplit(")", 1)[1].split()
-    except OSError:
-        return []
-
-
-def born(pid: int) -> str:
-    """When a process started, so that a number used again is not taken for the old process."""
-    return (stat(pid) + [""] * 20)[19]
-
-
-def boot() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-
-
-def members(state: State) -> list[int]:
-    """Every living process of the servers. Each server leads a session, which its tasks and their JVMs never leave."""
-    if state.get("boot") != boot():
-        return []
-    leaders = {process["pid"] for process in state["processes"].values() if born(process["pid"]) in ("", process["born"])}
-    fields = {pid: stat(pid) for pid in map(int, filter(str.isdigit, os.listdir("/proc")))}
-    return [pid for pid, values in fields.items() if values and values[0] != "Z" and int(values[3]) in leaders]
 
 
 def ended_by_themselves(state: State) -> list[str]:
@@ -86,19 +56,12 @@ def launch(state: State, *names: str) -> None:
                 start_new_session=True,
             )
         state["processes"][name] = {"pid": process.pid, "born": born(process.pid)}
-        home.write_private(state_file(), json.dumps(state) + "\n")
+        write_private(state_file(), json.dumps(state) + "\n")
 
 
 def stop(state: State) -> None:
     """End every process of the servers, and be sure of it."""
-    for sign, seconds in ((signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, 5)):
-        deadline = time.monotonic() + seconds
-        for pid in members(state):
-            with suppress(ProcessLookupError):
-                os.kill(pid, sign)
-        while members(state) and time.monotonic() < deadline:
-            time.sleep(0.2)
-    left = members(state)
+    left = end(state, GRACE_SECONDS)
     if left:
         raise Problem(f"processes {left} of Airflow do not end; look at them with ps, then run `make down` again.")
     state_file().unlink(missing_ok=True)
