@@ -43,16 +43,20 @@ class SeaweedFS:
             "AWS_EC2_METADATA_DISABLED": "true",
         }
 
-    def start(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
+    def command(self) -> list[str]:
         ports = [f"-{name}={port}" for name, port in self._ports.items()]
-        command = [
+        return [
             str(Path(sys.executable).parent / "weed"), "mini", f"-dir={self.folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-bucket={BUCKET}",
             *ports, "-webdav=false", "-admin.ui=false", "-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false",
         ]  # fmt: skip
+
+    def start(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "log").open("ab") as log:
             environment = os.environ | {"AWS_ACCESS_KEY_ID": self.key, "AWS_SECRET_ACCESS_KEY": self.secret, "HOME": str(self.folder)}
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=self.folder, start_new_session=True)
+            self._process = subprocess.Popen(
+                self.command(), stdout=log, stderr=log, env=environment, cwd=self.folder, start_new_session=True
+            )
         self._wait()
 
     def _wait(self) -> None:
