@@ -24,7 +24,7 @@ help: ## this list
 
 run: setup $(LOCAL)/airflow/.done ## all set-up, sample readings, one pass through Airflow, a summary; again: the next hours
 	@as_of=$$($(SPARK) -m simulator --lake "$(COLDSTORE_LAKE)" $(LANDING) | tee /dev/stderr | sed -n 's/^as_of=//p')
-	$(AIRFLOW) scripts/airflow_server.py run --as-of "$$as_of"
+	$(AIRFLOW) -m scripts.airflow_server run --as-of "$$as_of"
 	$(SPARK) -m spark_jobs.show_summary
 
 test: setup $(LOCAL)/airflow/.done check ## all set-up, every test
@@ -73,16 +73,16 @@ summary: setup ## what the last run did
 	@$(SPARK) -m spark_jobs.show_summary
 
 up: setup $(LOCAL)/airflow/.done ## Airflow with its UI and scheduler, in the background
-	@$(AIRFLOW) scripts/airflow_server.py up
+	@$(AIRFLOW) -m scripts.airflow_server up
 
 down: ## end what `make up` started
-	@[ ! -x $(AIRFLOW) ] || $(AIRFLOW) scripts/airflow_server.py down
+	@[ ! -x $(AIRFLOW) ] || $(AIRFLOW) -m scripts.airflow_server down
 
 cluster: setup ## a Spark cluster on this machine, one master and two workers, in the background
-	@$(SPARK) scripts/spark_cluster.py up
+	@$(SPARK) -m scripts.spark_cluster up
 
 cluster-down: ## end what `make cluster` started
-	@[ ! -x $(SPARK) ] || $(SPARK) scripts/spark_cluster.py down
+	@[ ! -x $(SPARK) ] || $(SPARK) -m scripts.spark_cluster down
 
 bench: setup ## [rows=…]: the benchmark, side by side with DuckDB, as ratios
 	@$(SPARK) -m benchmark --rows $(rows)

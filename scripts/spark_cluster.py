@@ -22,7 +22,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from processes import State, boot, born, end, members, write_private
+from scripts.processes import State, boot, born, end, members, write_private
 
 PROJECT = Path(__file__).resolve().parent.parent
 SPARK_HOME = PROJECT / ".local" / "spark" / "lib" / "python3.11" / "site-packages" / "pyspark"

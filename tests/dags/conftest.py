@@ -16,4 +16,4 @@ atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 for name in [name for name in os.environ if name.startswith(("AIRFLOW_", "COLDSTORE_"))]:
     del os.environ[name]
 os.environ |= {"AIRFLOW_HOME": HOME, "AIRFLOW__CORE__LOAD_EXAMPLES": "False", "AIRFLOW__CORE__DAGS_FOLDER": str(PROJECT / "dags")}
-sys.path[:0] = [str(PROJECT), str(PROJECT / "scripts")]
+sys.path.insert(0, str(PROJECT))

@@ -16,10 +16,12 @@ class SeaweedFS(S3Server):
         super().__init__(folder)
         self._ports = [f"-{name}={port}" for name, port in zip(PORTS, free_ports(len(PORTS)), strict=True)]
 
-    def start(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        command = [
+    def command(self) -> list[str]:
+        return [
             str(Path(sys.executable).parent / "weed"), "mini", f"-dir={self.folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-bucket={BUCKET}",
             f"-s3.port={self.port}", *self._ports, "-webdav=false", "-admin.ui=false", "-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false",
         ]  # fmt: skip
-        self._run(command, {"AWS_ACCESS_KEY_ID": self.key, "AWS_SECRET_ACCESS_KEY": self.secret})
+
+    def start(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._run(self.command(), {"AWS_ACCESS_KEY_ID": self.key, "AWS_SECRET_ACCESS_KEY": self.secret})

@@ -35,8 +35,16 @@ class SparkCluster:
 
     def says(self, *arguments: str) -> str:
         """What the command prints."""
-        command = [sys.executable, str(PROJECT / "scripts" / "spark_cluster.py"), *arguments, "--home", str(self.home)]
-        done = subprocess.run(command, env=self._environment, cwd=self.home, capture_output=True, text=True, timeout=300, check=False)
+        command = [sys.executable, "-m", "scripts.spark_cluster", *arguments, "--home", str(self.home)]
+        done = subprocess.run(
+            command,
+            env={**self._environment, "PYTHONPATH": str(PROJECT)},
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 

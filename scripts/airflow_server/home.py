@@ -1,0 +1,57 @@
+"""The folder that holds everything of this Airflow: its place, who may read it, the secrets in it, and one command at a time."""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from include.settings import PROJECT
+from scripts.airflow_server.names import USER
+from scripts.airflow_server.problem import Problem
+from scripts.processes import write_private
+
+HOME = PROJECT / ".local" / "airflow_home"
+ELSEWHERE = "COLDSTORE_AIRFLOW_HOME"
+
+
+def folder() -> Path:
+    return Path(os.environ.get(ELSEWHERE) or HOME).absolute()
+
+
+def logs() -> Path:
+    return folder() / "logs"
+
+
+def kept(path: Path, make: Callable[[], dict[str, str]]) -> dict[str, str]:
+    """The secrets in a file, made at random if there is none yet."""
+    if not path.exists():
+        write_private(path, json.dumps(make()) + "\n")
+    path.chmod(0o600)
+    return dict(json.loads(path.read_text(encoding="utf-8")))
+
+
+def new_secrets() -> dict[str, str]:
+    fernet_key = base64.urlsafe_b64encode(os.urandom(32)).decode()
+    return {"fernet_key": fernet_key, "jwt_secret": secrets.token_hex(64), "secret_key": secrets.token_hex(32)}
+
+
+def password() -> str:
+    return kept(folder() / "passwords.json", lambda: {USER: secrets.token_urlsafe(15)})[USER]
+
+
+@contextmanager
+def lock() -> Iterator[None]:
+    """One command at a time; it opens by itself when its holder dies."""
+    folder().mkdir(parents=True, exist_ok=True)
+    with (folder() / "server.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Problem("another `make run`, `make up` or `make down` is under way here; wait for it to end.") from None
+        yield
