@@ -28,7 +28,7 @@ run: setup $(LOCAL)/airflow/.done ## all set-up, sample readings, one pass throu
 	$(SPARK) -m spark_jobs.show_summary
 
 test: setup $(LOCAL)/airflow/.done check ## all set-up, every test
-	@$(SPARK) -m pytest tests --ignore=tests/dags
+	@$(SPARK) -m pytest tests --ignore=tests/dags --numprocesses 2 --dist loadfile
 	$(AIRFLOW) -m pytest tests/dags --confcutdir=tests/dags
 
 oracle: setup ## [histories=…]: random histories against the independent oracle, in one pass and in several

@@ -65,11 +65,13 @@ def explained(error: Exception) -> str | None:
     if told := re.search(rf"{Stop.__module__}\.{Stop.__name__}: (.+)", str(error)):
         return told[1]
     settings = Settings.from_env()
-    try:
-        for place in dict.fromkeys((settings.lake, settings.landing)):
+    for place in dict.fromkeys((settings.lake, settings.landing)):
+        try:
             storage.check(place)
-    except Stop as stop:
-        return str(stop)
+        except Stop as stop:
+            return str(stop)
+        if blamed := storage.blamed(place, str(error)):
+            return blamed
     return None
 
 

@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from include.settings import Settings
@@ -63,7 +63,8 @@ class Lease:
     def give_back(self) -> None:
         self._ended.set()
         fault_points.passed("before the lease is given back")
-        self._write(is_given_back=True, expires_at=0)
+        with suppress(Stop, OSError):  # it runs out by itself
+            self._write(is_given_back=True, expires_at=0)
 
     def _is_mine(self, found: dict[str, Any] | None) -> bool:
         return found is not None and all(found[name] == self._mine[name] for name in ("host", "pid", "born", "epoch"))
@@ -103,10 +104,10 @@ def lease(settings: Settings, holder: str) -> Iterator[Lease]:
 
 
 def _is_over(found: dict[str, Any]) -> bool:
-    """It has run out, or its holder was a process of this machine that is gone."""
+    """It has run out, or its holder was a process of this machine that is gone; or it is our own, which we could not give back."""
     if found["expires_at"] < time.time():
         return True
-    return bool(found["host"] == _host() and _born(found["pid"]) != found["born"])
+    return bool(found["host"] == _host() and (_born(found["pid"]) != found["born"] or found["pid"] == os.getpid()))
 
 
 def _host() -> list[str]:

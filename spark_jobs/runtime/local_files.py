@@ -27,9 +27,17 @@ def check(place: str) -> None:
     """A folder is made when it is first written to; a full disk is told before the work of a run is thrown away."""
     there = next(folder for folder in (_local(place), *_local(place).parents) if folder.exists())
     if shutil.disk_usage(there).free < LEAST_FREE_BYTES:
-        raise Stop(
-            f"the disk of {place} has less than {LEAST_FREE_BYTES >> 20} MB left. What is done so far is kept; free some space and run the pass again."
-        )
+        raise Stop(_full(place))
+
+
+def blamed(place: str, error: str) -> str | None:
+    """A disk that was full, and may have got some space meanwhile."""
+    return _full(place) if "No space left on device" in error else None
+
+
+def _full(place: str) -> str:
+    least = LEAST_FREE_BYTES >> 20
+    return f"the disk of {place} has less than {least} MB left. What is done so far is kept; free some space and run the pass again."
 
 
 def exists(place: str) -> bool:

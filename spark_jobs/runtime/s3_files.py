@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -113,6 +114,12 @@ def check(place: str) -> None:
     """One request tells whether server, key and bucket are right; the answers to a HEAD have no text, so it is a listing."""
     with _answered(place):
         _client().list_objects_v2(**_prefix(place), MaxKeys=1)
+
+
+def blamed(place: str, error: str) -> str | None:
+    """A request that broke off once too often; by now the server may answer again."""
+    found = re.search(r".*(?:S3 error|AWS Error|s3a:|S3AFileSystem|amazonaws|awssdk).*", error)
+    return _refusal(place, f"a request broke off ({found[0].strip()[:200]})") if found else None
 
 
 def exists(place: str) -> bool:

@@ -18,6 +18,9 @@ class Files(Protocol):
     def check(self, place: str) -> None:
         """Stop with one clear line where the place cannot be used."""
 
+    def blamed(self, place: str, error: str) -> str | None:
+        """What to say of an error that came from there by way of a library; None where it did not."""
+
     def exists(self, place: str) -> bool: ...
     def read(self, place: str) -> bytes | None: ...
     def read_seen(self, place: str) -> Seen | None: ...
@@ -46,6 +49,11 @@ def _files(place: str) -> Files:
 def check(place: str) -> None:
     """Stop with one clear line where the place cannot be used."""
     _files(place).check(place)
+
+
+def blamed(place: str, error: str) -> str | None:
+    """What to say of an error that came from there by way of a library; None where it did not."""
+    return _files(place).blamed(place, error)
 
 
 def exists(place: str) -> bool:

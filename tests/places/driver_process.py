@@ -8,7 +8,7 @@ import json
 import os
 import sys
 
-from include.settings import Settings
+from include.settings import PREFIX, Settings
 from spark_jobs.run_pass import main
 from spark_jobs.runtime.session import session
 
@@ -17,6 +17,8 @@ def drive() -> None:
     spark = session("tests", Settings.from_env())
     print("ready", flush=True)
     for line in sys.stdin:
+        for name in [name for name in os.environ if name.startswith(PREFIX)]:  # what the pass before had
+            del os.environ[name]
         os.environ.update(json.loads(line))
         said = io.StringIO()
         with contextlib.redirect_stdout(said):

@@ -115,6 +115,8 @@ class OnS3(Place):
     def copy(self, source: str, target: str) -> None:
         client, start = self.server.client(), _key(source)
         for item in self._listed(source):
+            if item["Key"].endswith("/"):  # a mark that stands for a folder
+                continue
             new = _key(target) + item["Key"].removeprefix(start)
             client.copy_object(Bucket=BUCKET, Key=new, CopySource={"Bucket": BUCKET, "Key": item["Key"]})
 

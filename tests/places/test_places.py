@@ -13,6 +13,7 @@ from tests.places.places import Place, PlacedLake, as_arrived, as_of, lay
 
 PLACES = ("on_files", "on_seaweedfs", "on_minio", "on_kafka", "on_cluster")
 PASSES = 3
+PUBLISHED = ("readings", "store_minutes", "store_trends", "door_sessions", "heartbeats", "outages", "alerts", "alert_events")
 
 
 @pytest.mark.slow
@@ -33,3 +34,7 @@ def test_a_history_with_a_crash_gives_the_oracles_tables(fixture: str, request: 
     difference = differences(tables(lake), oracle_tables(as_arrived(told, lake)))
     report.places.append((place.name, PASSES, len(told.lines), not difference, time.monotonic() - began))
     assert not difference
+
+    versions = {table: lake.version(table) for table in PUBLISHED}
+    assert lake.passes(as_of(told)).startswith("published")
+    assert {table: lake.version(table) for table in PUBLISHED} == versions, "a run with nothing new, as of the same time, writes nothing"
