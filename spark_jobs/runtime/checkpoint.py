@@ -14,7 +14,7 @@ from spark_jobs.runtime import storage
 from spark_jobs.runtime.errors import Stop
 
 LOGS = ("offsets", "commits", "sources/0")
-VERSION = "v1"  # the first line of each of Spark's own files
+VERSION = "v1"  # the first line of each of Spark's own files; that of Kafka's has a zero byte before it
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Checkpoint:
 
 def _is_log(text: str | None) -> bool:
     version, *entries = (text or "").splitlines() or [""]
-    return version == VERSION and bool(entries) and all(entry == "-" or _is_json(entry) for entry in entries)
+    return version.lstrip("\0") == VERSION and bool(entries) and all(entry == "-" or _is_json(entry) for entry in entries)
 
 
 def _is_json(text: str | None) -> bool:
