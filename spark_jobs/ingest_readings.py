@@ -92,8 +92,8 @@ class Ingest:
         """A new checkpoint shows files again that were taken by an older one: what `raw_files` knows is passed over."""
 
         def take(names: DataFrame, number: int) -> None:
-            files = [landing_files.entry(row) for row in names.collect()]
-            new = [file for file in files if file.path not in landing.taken and not landing_files.is_hidden(file.path, self.lake.settings)]
+            files = landing_files.named([row.path for row in names.collect()], landing, self.lake.settings)
+            new = [file for file in files if file.path not in landing.taken]
             batch = BegunBatch(self.checkpoint.id, number, new)
             if new and f"{batch.origin}-{number}" not in self.written:
                 begun_batch.begin(self.lake, batch)

@@ -10,23 +10,18 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from include.settings import Settings
 from spark_jobs.readers.decoder import Slice, decode
 from spark_jobs.runtime import storage
 from spark_jobs.runtime.entry import Entry
+from spark_jobs.runtime.errors import Stop
 
 ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 BINARY_FILE = "path string, modificationTime timestamp, length bigint, content binary"
 DECODED = """kind tinyint, source string, position bigint, arrived_at timestamp, sensor_id string, store_id string,
     event_ts timestamp, temperature_mc int, door_open boolean, battery_pct double, event_id string, line binary,
     reasons array<string>, lines bigint, blank bigint, sha256 string, bytes bigint, hours array<bigint>"""
-
-
-def is_hidden(source: str, settings: Settings) -> bool:
-    """Spark's listing lets names like `_day=1` through; ours does not."""
-    return any(part[:1] in (".", "_") for part in source.removeprefix(settings.landing).split("/"))
 
 
 @dataclass(frozen=True)
@@ -94,13 +89,24 @@ def _decode_slices(settings: Settings, batches: Iterator[pa.RecordBatch]) -> Ite
 
 
 def stream(spark: SparkSession, settings: Settings) -> DataFrame:
-    """New files by name, time and size; their content is not read here, and none is ever too old to be taken."""
+    """New files by name; their content is not read here, and none is ever too old to be taken."""
     reader = spark.readStream.format("binaryFile").schema(BINARY_FILE).option("recursiveFileLookup", "true").option("maxFileAge", "36500d")
     reader = reader.option("pathGlobFilter", "*.{jsonl,jsonl.gz,jsonl.zst}").option("ignoreMissingFiles", "true")
     files = reader.option("maxBytesPerTrigger", settings.batch_bytes).load(settings.landing)
-    return files.select("path", F.unix_millis("modificationTime").alias("modified_ms"), "length")
+    return files.select("path")
 
 
-def entry(row: Any) -> Entry:
-    """A row of the stream; a local file without the scheme that Spark puts before it."""
-    return Entry(re.sub("^file:(//)?", "", row.path), row.length, row.modified_ms)
+def named(paths: list[str], landing: Landing, settings: Settings) -> list[Entry]:
+    """The stream's files as a listing has them: asked for one file, as Spark does, some S3 servers tell its time to the second only."""
+    files = {file.path: file for file in landing.files}
+    # A local file has no scheme of ours before it; Spark's listing lets names like `_day=1` through.
+    shown = [path for path in (re.sub("^file:(//)?", "", path) for path in paths) if not _is_hidden(path, settings)]
+    if any(path not in files for path in shown):  # it came since then
+        files |= {file.path: file for file in storage.files(settings.landing)}
+    if gone := [path for path in shown if path not in files]:
+        raise Stop(f"{gone[0]} was there when this run began and is gone: nothing of this batch was taken, start the run again.")
+    return [files[path] for path in shown]
+
+
+def _is_hidden(source: str, settings: Settings) -> bool:
+    return any(part[:1] in (".", "_") for part in source.removeprefix(settings.landing).split("/"))
