@@ -34,7 +34,7 @@ test: setup $(LOCAL)/airflow/.done check ## all set-up, every test
 oracle: setup ## [histories=…]: random histories against the independent oracle, in one pass and in several
 	@COLDSTORE_HISTORIES=$(histories) $(SPARK) -m pytest tests/oracle --numprocesses logical --maxprocesses 4 --maxschedchunk 1
 
-test-places: setup ## the same history, with a crash, in every place: files, S3 servers, Kafka
+test-places: setup ## the same history, with a crash, in every place: files, S3 servers, Kafka, a Spark cluster
 	@$(SPARK) -m pytest tests/places/test_places.py
 
 crash: setup ## a driver killed at every point where it writes, and at 30 random moments; writes docs/reliability.md

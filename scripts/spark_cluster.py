@@ -12,29 +12,26 @@ import argparse
 import fcntl
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from scripts.ports import LOCALHOST, free_port
+from scripts.problem import Problem
 from scripts.processes import State, boot, born, end, members, write_private
 
 PROJECT = Path(__file__).resolve().parent.parent
 SPARK_HOME = PROJECT / ".local" / "spark" / "lib" / "python3.11" / "site-packages" / "pyspark"
-LOCALHOST, MASTER_PORT = "127.0.0.1", 7077
+MASTER_PORT = 7077
 WORKERS, CORES, MEMORY = 2, 1, "1g"
 START_SECONDS, GRACE_SECONDS = 90, 10
 # What a worker must not have from the shell that started it: it would find by chance what a job has to bring along, or know a secret.
 NOT_HANDED_ON = ("COLDSTORE_", "SPARK_", "PYSPARK_", "PYTHON", "AIRFLOW_")
-
-
-class Problem(Exception):
-    """What happened and what to do, in one line."""
 
 
 def environment() -> dict[str, str]:
@@ -63,7 +60,7 @@ def start(home: Path, wanted_port: int) -> State:
     """All of them, the workers known to the master; nothing is left behind where one does not come up."""
     if not SPARK_HOME.exists():
         raise Problem("this project is not set up yet: run `make setup` first.")
-    port, page = free_port(wanted_port), free_port()
+    port, page = free_port(wanted_port, "COLDSTORE_CLUSTER_PORT=7078 make cluster"), free_port()
     (home / "logs").mkdir(parents=True, exist_ok=True)
     state: State = {"boot": boot(), "port": port, "page": page, "processes": {}}
     try:
@@ -127,16 +124,6 @@ def read_state(home: Path) -> State | None:
 def is_whole(state: State) -> bool:
     living = members(state)
     return all(process["pid"] in living for process in state["processes"].values())
-
-
-def free_port(wanted: int = 0) -> int:
-    with closing(socket.socket()) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((LOCALHOST, wanted))
-        except OSError:
-            raise Problem(f"port {wanted} is taken by another program; choose another: COLDSTORE_CLUSTER_PORT=7078 make cluster.") from None
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from include.settings import Settings
 from tests.lakes import TestLake
 from tests.servers.kafka import Kafka
+from tests.servers.seaweedfs import SeaweedFS
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +29,16 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     made = Kafka(tmp_path_factory.mktemp("kafka"))
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture(scope="session")
+def seaweedfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeaweedFS]:
+    made = SeaweedFS(tmp_path_factory.mktemp("seaweedfs"))
     try:
         made.start()
         yield made

@@ -10,7 +10,7 @@ import sys
 import scripts.airflow_server
 from scripts.airflow_server import home
 from scripts.airflow_server.commands import down, prepared, run, up
-from scripts.airflow_server.problem import Problem
+from scripts.problem import Problem
 
 
 def main() -> int:

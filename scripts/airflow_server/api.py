@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scripts.airflow_server import home
-from scripts.airflow_server.names import DAG, LOCALHOST, POOL, USER
-from scripts.airflow_server.problem import Problem
+from scripts.airflow_server.names import DAG, POOL, USER
+from scripts.ports import LOCALHOST
+from scripts.problem import Problem
 
 CONFLICT = 409  # "is there already"
 

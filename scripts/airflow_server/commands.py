@@ -12,10 +12,11 @@ from scripts.airflow_server.environment import settings
 from scripts.airflow_server.following import ENDED, follow, say
 from scripts.airflow_server.home import folder, lock, password
 from scripts.airflow_server.metadata import migrate
-from scripts.airflow_server.names import DAG, LOCALHOST, USER
-from scripts.airflow_server.problem import Problem
-from scripts.airflow_server.servers import ended_by_themselves, free_port, read_state, stop
+from scripts.airflow_server.names import DAG, USER
+from scripts.airflow_server.servers import ended_by_themselves, read_state, stop
 from scripts.airflow_server.starting import start
+from scripts.ports import LOCALHOST, free_port
+from scripts.problem import Problem
 from scripts.processes import State
 
 PORT = 8080
@@ -36,7 +37,7 @@ def up() -> int:
             print(f"Airflow is running already: http://{LOCALHOST}:{state['port']}")
         else:
             print("Airflow is starting …", flush=True)
-            state, _ = start("up", free_port(int(os.environ.get("COLDSTORE_AIRFLOW_PORT") or PORT)))
+            state, _ = start("up", free_port(int(os.environ.get("COLDSTORE_AIRFLOW_PORT") or PORT), "COLDSTORE_AIRFLOW_PORT=8081 make up"))
             print(f"Airflow is running:  http://{LOCALHOST}:{state['port']}")
     print(f"user, password:      {USER}, {password()}")
     print(f"the pipeline:        {DAG} runs every 10 minutes; pause it, or trigger a run as of another time, in the UI")

@@ -8,7 +8,8 @@ import io
 from include.settings import PROJECT
 from scripts.airflow_server.home import folder, kept, logs, new_secrets, password
 from scripts.airflow_server.metadata import given_address, own_address
-from scripts.airflow_server.names import LOCALHOST, USER
+from scripts.airflow_server.names import USER
+from scripts.ports import LOCALHOST
 from scripts.processes import write_private
 
 

@@ -7,7 +7,7 @@ import os
 
 from include.settings import PROJECT
 from scripts.airflow_server import home
-from scripts.airflow_server.names import LOCALHOST
+from scripts.ports import LOCALHOST
 
 AIRFLOW = str(PROJECT / ".local" / "airflow" / "bin" / "airflow")
 

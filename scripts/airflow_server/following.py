@@ -11,7 +11,7 @@ from typing import Any
 from scripts.airflow_server import home
 from scripts.airflow_server.api import Api
 from scripts.airflow_server.names import DAG
-from scripts.airflow_server.problem import Problem
+from scripts.problem import Problem
 
 WAITING, ENDED = (None, "scheduled", "queued"), ("success", "failed")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from include.settings import PROJECT
 from scripts.airflow_server.names import USER
-from scripts.airflow_server.problem import Problem
+from scripts.problem import Problem
 from scripts.processes import write_private
 
 HOME = PROJECT / ".local" / "airflow_home"

@@ -14,7 +14,7 @@ from typing import Any
 from scripts.airflow_server.environment import AIRFLOW, environment
 from scripts.airflow_server.home import folder, logs
 from scripts.airflow_server.names import DAG
-from scripts.airflow_server.problem import Problem
+from scripts.problem import Problem
 
 ADDRESS = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
 

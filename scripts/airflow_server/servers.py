@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
-from contextlib import closing
 from pathlib import Path
 
 from scripts.airflow_server import home
 from scripts.airflow_server.environment import AIRFLOW, environment
-from scripts.airflow_server.names import LOCALHOST
-from scripts.airflow_server.problem import Problem
+from scripts.ports import LOCALHOST
+from scripts.problem import Problem
 from scripts.processes import State, born, end, members, write_private
 
 COMPONENTS = {
@@ -65,13 +63,3 @@ def stop(state: State) -> None:
     if left:
         raise Problem(f"processes {left} of Airflow do not end; look at them with ps, then run `make down` again.")
     state_file().unlink(missing_ok=True)
-
-
-def free_port(wanted: int = 0) -> int:
-    with closing(socket.socket()) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((LOCALHOST, wanted))
-        except OSError:
-            raise Problem(f"port {wanted} is taken by another program; choose another: COLDSTORE_AIRFLOW_PORT=8081 make up.") from None
-        return int(probe.getsockname()[1])

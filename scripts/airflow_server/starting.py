@@ -15,8 +15,8 @@ from scripts.airflow_server.configuration import prepare
 from scripts.airflow_server.environment import settings
 from scripts.airflow_server.metadata import migrate, unfinished_runs
 from scripts.airflow_server.names import DAG
-from scripts.airflow_server.problem import Problem
 from scripts.airflow_server.servers import COMPONENTS, ended_by_themselves, launch, stop
+from scripts.problem import Problem
 from scripts.processes import State, boot
 
 START_SECONDS = 180

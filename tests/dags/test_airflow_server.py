@@ -24,9 +24,10 @@ from scripts.airflow_server.environment import environment, settings
 from scripts.airflow_server.following import follow
 from scripts.airflow_server.home import lock
 from scripts.airflow_server.metadata import unfinished_runs
-from scripts.airflow_server.problem import Problem
-from scripts.airflow_server.servers import COMPONENTS, free_port, stop
+from scripts.airflow_server.servers import COMPONENTS, stop
 from scripts.airflow_server.starting import wait_for
+from scripts.ports import free_port
+from scripts.problem import Problem
 from scripts.processes import State, boot, born, members, stat
 
 LOOPBACK = "127.0.0.1"

@@ -28,8 +28,8 @@ from include.settings import PROJECT
 from scripts.airflow_server.api import Api
 from scripts.airflow_server.environment import AIRFLOW, environment
 from scripts.airflow_server.following import ENDED
-from scripts.airflow_server.servers import free_port
 from scripts.airflow_server.starting import start
+from scripts.ports import free_port
 from scripts.processes import stat
 from tests.dags.secret_search import files, found, open_to_others
 from tests.delivery.receiver import Receiver

@@ -11,6 +11,7 @@ from tests.places.places import OnKafka, OnS3, Place
 from tests.servers.kafka import Kafka
 from tests.servers.minio import MinIO
 from tests.servers.seaweedfs import SeaweedFS
+from tests.servers.spark_cluster import SparkCluster
 
 
 @pytest.fixture(scope="session")
@@ -18,14 +19,6 @@ def on_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     place = Place(str(tmp_path_factory.mktemp("lakes")))
     yield place
     place.stop()
-
-
-@pytest.fixture(scope="session")
-def seaweedfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeaweedFS]:
-    server = SeaweedFS(tmp_path_factory.mktemp("seaweedfs"))
-    server.start()
-    yield server
-    server.stop()
 
 
 @pytest.fixture(scope="session")
@@ -40,6 +33,20 @@ def on_kafka(kafka: Kafka, seaweedfs: SeaweedFS) -> Iterator[OnKafka]:
     place = OnKafka(kafka, seaweedfs)
     yield place
     place.stop()
+
+
+@pytest.fixture(scope="session")
+def on_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A core for each driver: two of them are there at the same time."""
+    home = tmp_path_factory.mktemp("cluster")
+    (home / "spark.conf").write_text("spark.cores.max 1\n")
+    cluster = SparkCluster(home, {})
+    cluster.start()
+    place = Place(str(home / "lakes"), {"COLDSTORE_MASTER": cluster.master, "COLDSTORE_SPARK_CONF": str(home / "spark.conf")})
+    place.name = "files, Spark cluster"
+    yield place
+    place.stop()
+    cluster.stop()
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from tests.places import report
 from tests.places.history import history
 from tests.places.places import Place, PlacedLake, as_arrived, as_of, lay
 
-PLACES = ("on_files", "on_seaweedfs", "on_minio", "on_kafka")
+PLACES = ("on_files", "on_seaweedfs", "on_minio", "on_kafka", "on_cluster")
 PASSES = 3
 PUBLISHED = ("readings", "store_minutes", "store_trends", "door_sessions", "heartbeats", "outages", "alerts", "alert_events")
 

