@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from benchmark import agreement, lakes, report
+from benchmark import agreement, lakes, on_s3, report
 from benchmark.agreement import Agreement
 from benchmark.lakes import Lake
 from benchmark.measure import Cost
@@ -19,7 +19,7 @@ from benchmark.report import Line
 from include.settings import PROJECT
 
 FEWEST_ROWS, MOST_ROWS, WRITTEN_FROM = 10_000, 1_000_000_000, 1_000_000
-NEW_READINGS = 1_000
+NEW_READINGS, MOST_ON_S3 = 1_000, 1_000_000
 PAGE = PROJECT / "docs" / "benchmark.md"
 
 
@@ -73,6 +73,12 @@ def run(rows: int, folder: Path, results: Results) -> None:
 
     nothing_new, bare = best_in_turns(("a pass with nothing new", small.passes), ("a bare spark-submit", lambda: lakes.bare_submit(folder)))
     results.pair(f"nothing new on a lake of {few:,}", nothing_new, "a bare spark-submit", bare)
+
+    some = min(rows, MOST_ON_S3)
+    origin = large if some == rows else lakes.simulated(folder / "some", some)
+    with on_s3.twins(origin, folder / "twins") as twins:
+        s3, files = best_in_turns((f"{some:,} readings on S3", twins.on_s3), (f"{some:,} readings on files", twins.on_files))
+    results.pair(f"{some:,} readings: a pass on S3", s3, f"{some:,} readings: a pass on local files", files)
 
 
 def with_new_readings(lake: Lake) -> Cost:

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -29,9 +30,7 @@ class Lake:
     as_of: datetime
 
     def passes(self) -> Cost:
-        """One pass, as `make pass` runs it."""
-        env = clean_env() | {f"{PREFIX}LAKE": str(self.place), f"{PREFIX}AS_OF": iso(self.as_of)}
-        return succeeded("the pass", [sys.executable, "-m", "spark_jobs.run_pass"], env)
+        return pass_over(str(self.place), self.as_of)
 
     def rebuilds(self) -> Cost:
         """All days anew, as `make rebuild` makes them; they must be as they are published."""
@@ -78,6 +77,12 @@ def simulated(place: Path, readings: int) -> Lake:
     said = succeeded("the simulator", command, clean_env()).output
     as_of = next(line.removeprefix("as_of=") for line in said.splitlines() if line.startswith("as_of="))
     return Lake(place, utc(as_of))
+
+
+def pass_over(lake: str, as_of: datetime, environment: Mapping[str, str] | None = None) -> Cost:
+    """As `make pass` takes it."""
+    env = clean_env() | {f"{PREFIX}LAKE": lake, f"{PREFIX}AS_OF": iso(as_of)} | dict(environment or {})
+    return succeeded("the pass", [sys.executable, "-m", "spark_jobs.run_pass"], env)
 
 
 def rival(lake: Lake, tables: Path) -> Cost:

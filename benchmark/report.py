@@ -32,7 +32,8 @@ as `?`, and the line of a contradicting copy is made anew from its fields.
 **How it is measured.** Each measurement is a command of its own, from its start to its exit. CPU is user and system time of all its
 processes (driver, JVM, Python workers). Memory is the highest sum over all of them, looked at every 0.2 s, shared pages counted once
 (a height that lasts shorter than that is not seen).
-Where a ratio is about one start (1,000 new readings, nothing new, bare), each was run twice, in turns, and the quicker run counts.
+Where a ratio is about one start (1,000 new readings, nothing new, bare) or about a place, each was run twice, in turns, and the quicker run counts.
+The S3 server (SeaweedFS) runs on the same machine and takes its share of the cores; its CPU is not counted.
 The readings are simulated; making them is not timed."""
 
 

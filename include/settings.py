@@ -108,10 +108,10 @@ class Settings:
 
 
 def rooted(place: str) -> str:
-    """A local path made absolute, so that a job may run in any folder; a place on an S3 server as a URI of the one kind that Spark knows."""
+    """A local path made absolute and without `..`, as Spark has it, so that a job may run in any folder; a place on an S3 server as a URI of the one kind that Spark knows."""
     scheme, is_uri, rest = place.partition("://")
     if not is_uri or scheme == "file":
-        return str(Path(rest if is_uri else place).expanduser().absolute())
+        return os.path.abspath(Path(rest if is_uri else place).expanduser())
     if scheme not in ("s3", "s3a") or not rest.strip("/"):
         raise SettingError(f"{place!r} is no place for a lake; give a folder, or a bucket like s3a://bucket/folder.")
     return f"{S3}{rest.rstrip('/')}"

@@ -22,7 +22,9 @@ def sensors(lake: TestLake) -> list[str]:
     return sorted(row["sensor_id"] for row in lake.rows("readings"))
 
 
-def test_files_of_every_shape_are_taken_once(lake: TestLake) -> None:
+def test_files_of_every_shape_are_taken_once(spark: SparkSession, tmp_path: Path) -> None:
+    lake = TestLake(tmp_path / "here" / ".." / "lake", spark)
+    (tmp_path / "here").mkdir()
     lake.receives(raw=b"", arrived="10:01", name="empty.jsonl")
     lake.receives(raw=a_reading("no-newline"), arrived="10:01", name="no-newline.jsonl")
     lake.receives(raw=a_reading("crlf") + b"\r\n \t\r\n", arrived="10:01", name="crlf.jsonl")
