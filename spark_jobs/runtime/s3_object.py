@@ -1,0 +1,67 @@
+"""A file on an S3 server as a stream that can be read from any position."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+from urllib3.exceptions import HTTPError
+
+from spark_jobs.runtime.s3_client import answered, bucket_and_key, client, error_code
+
+READ_AGAIN = 5
+
+
+class S3Object(io.RawIOBase):
+    """A file read from where `seek` says, in one request; one that breaks off is taken up again where it was.
+
+    Trouble on the way is a Stop, never an OSError: that would look like a packed file that is broken itself.
+    """
+
+    def __init__(self, place: str) -> None:
+        self._place, self._position, self._body = place, 0, None
+        self._etag = ""
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if whence != io.SEEK_SET:
+            raise io.UnsupportedOperation("only from the start")
+        if offset != self._position:
+            self._position, self._body = offset, None
+        return offset
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        with answered(self._place):
+            for attempt in range(READ_AGAIN):
+                try:
+                    self._body = self._body or self._opened()
+                    piece = self._body.read(len(view)) if self._body else b""
+                    break
+                except (BotoCoreError, HTTPError, OSError) as trouble:
+                    self._body = None
+                    if attempt == READ_AGAIN - 1 or isinstance(trouble, FileNotFoundError):
+                        raise
+        view[: len(piece)] = piece
+        self._position += len(piece)
+        return len(piece)
+
+    def _opened(self) -> Any:
+        same = {"IfMatch": self._etag} if self._etag else {}
+        try:
+            answer = client().get_object(**bucket_and_key(self._place), Range=f"bytes={self._position}-", **same)
+        except ClientError as error:
+            if error_code(error) in ("InvalidRange", "416"):  # at its end, or an empty file
+                return None
+            raise
+        self._etag = answer["ETag"]
+        return answer["Body"]
