@@ -38,7 +38,7 @@ test-places: setup ## the same history, with a crash, in every place: files, S3 
 	@$(SPARK) -m pytest tests/places/test_places.py
 
 crash: setup ## a driver killed at every point where it writes, and at 30 random moments; writes docs/reliability.md
-	@COLDSTORE_CRASHES=all $(SPARK) -m pytest tests/places/test_crashes.py tests/places/test_lease.py
+	@COLDSTORE_CRASHES=all $(SPARK) -m pytest tests/places/test_crashes.py tests/places/test_lease.py tests/places/test_s3.py
 
 check: setup ## ruff and mypy
 	@$(LOCAL)/spark/bin/ruff check .

@@ -89,11 +89,20 @@ class Settings:
         archive = rooted(settings.archive) if settings.archive else ""
         if archive and archive.startswith(S3) != landing.startswith(S3):
             raise SettingError(f"COLDSTORE_ARCHIVE {archive} must lie where the landing folder {landing} lies: both local, or both on S3.")
+        if archive and f"{archive}/".startswith(f"{landing}/"):
+            raise SettingError(
+                f"COLDSTORE_ARCHIVE {archive} lies in the landing folder {landing}, where its files would be taken again; name another place."
+            )
         return Settings(**{**settings.__dict__, "lake": lake, "landing": landing, "archive": archive})
 
     def __getstate__(self) -> dict[str, Any]:
         """What goes along with a function to Spark's executors, on other machines perhaps: none of what is kept out of print."""
         return {setting.name: getattr(self, setting.name) for setting in fields(self) if setting.repr}
+
+    @property
+    def places(self) -> list[str]:
+        """All that a run reads files from or writes them to, each once."""
+        return list(dict.fromkeys(place for place in (self.lake, self.landing, self.archive) if place))
 
     @property
     def alert_sinks(self) -> tuple[str, ...]:

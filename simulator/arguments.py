@@ -38,6 +38,14 @@ def parse(arguments: list[str] | None = None) -> Options:
     return options
 
 
+def _folder(text: str) -> Path:
+    if "://" in text:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no folder of this machine; simulate into one, then copy its landing and reference folders there"
+        )
+    return Path(text)
+
+
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
@@ -56,8 +64,8 @@ def _parser() -> Parser:
         group.add_argument(name, metavar=metavar, type=kind, help=text if shows is None else f"{text} ({shows})")
 
     places = parser.add_argument_group("places")
-    places.add_argument("--lake", metavar="DIR", type=Path, required=True, help="the lake; its sample.json says where to go on")
-    add(places, "--landing", "DIR", Path, "where the landing files go", "LAKE/landing")
+    places.add_argument("--lake", metavar="DIR", type=_folder, required=True, help="the lake; its sample.json says where to go on")
+    add(places, "--landing", "DIR", _folder, "where the landing files go", "LAKE/landing")
     add(places, "--truth", "FILE", Path, "also write what must become of every line, as JSON lines")
     add(places, "--formats", "LIST", _names, "files take turns among these", "plain,gz,zst")
     add(places, "--file-minutes", "M", float, "minutes in a file; beyond 2 some readings arrive too late", 2)

@@ -15,6 +15,7 @@ from spark_jobs.runtime import begun_batch, requests, storage, stream
 from spark_jobs.runtime.begun_batch import BegunBatch
 from spark_jobs.runtime.checkpoint import Checkpoint
 from spark_jobs.runtime.entry import Entry
+from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.ingest_batch import Batch, take
 from spark_jobs.runtime.job import job
 from spark_jobs.runtime.lake import Lake
@@ -39,6 +40,7 @@ class Ingest:
         self.checkpoint = Checkpoint(lake.place("checkpoints", "ingest_readings"))
         self.written = batches_after(lake, run.booked_until)  # by a run that died before it was booked, perhaps
         self.seq = max((books.until for books in self.written.values()), default=run.booked_until)
+        self.taken: set[str] = set()  # files, by this run
 
     def all(self) -> None:
         settings = self.lake.settings
@@ -59,6 +61,7 @@ class Ingest:
             self._serve(requests.ask_for_changed_files(self.lake.place(), changed))
         if len(landing.new) > len(empty) or not self.checkpoint.is_whole:
             self._stream(landing)
+            self._take_unseen(landing)
         if settings.archive:
             self._archive()
         if settings.kafka_servers:
@@ -68,8 +71,21 @@ class Ingest:
         """What a driver that died had begun: batches that come after it must find it done."""
         if left.topic:
             self._messages().finish(left)
-        else:
+        elif self._can_be_read(left.files, Batch(left.origin, left.number, 0)):
             self._take_files(left)
+        else:
+            begun_batch.done(self.lake)  # the stream shows again what is there of it
+
+    def _can_be_read(self, files: list[Entry], batch: Batch) -> bool:
+        """A file that is gone is missed by nobody, unless some of its lines are in the lake already: then the rest is wanted, too."""
+        gone = [file.path for file in files if not storage.exists(file.path)]
+        if gone and any(self.lake.has_taken(table, batch.write) for table in ("raw_files", "readings", "duplicates", "quarantine")):
+            raise Stop(
+                f"{gone[0]} is gone, and a run that died had taken a part of it: put it back, with the same content, and run the pass again."
+            )
+        for path in gone:
+            print(f"{path} is gone, and nothing of it was taken.", flush=True)
+        return not gone
 
     def _messages(self) -> MessageIntake:
         from spark_jobs.runtime.message_intake import MessageIntake  # its libraries are of no use where there is no Kafka
@@ -101,8 +117,17 @@ class Ingest:
 
         stream.run(landing_files.stream(self.lake.spark, self.lake.settings), self.checkpoint, take)
 
+    def _take_unseen(self, landing: Landing) -> None:
+        """New files that Spark did not show: it saw them once, when they were empty or about to vanish, and passes them over ever since."""
+        unseen = [file for file in landing.new if file.size and file.path not in self.taken and storage.exists(file.path)]
+        if unseen:
+            batch = BegunBatch("unseen", self.seq + 1, unseen)
+            begun_batch.begin(self.lake, batch)
+            self._take_files(batch)
+
     def _take_files(self, batch: BegunBatch) -> None:
         settings = self.lake.settings
+        self.taken.update(file.path for file in batch.files)
         self.lake.expect_rows(sum(file.size for file in batch.files) // 100)  # a line is about that long
         lines = landing_files.decoded(self.lake.spark, landing_files.slices(batch.files, settings), settings)
         self._take(Batch(batch.origin, batch.number, self.seq + 1, len(batch.files)), lines)
@@ -125,10 +150,11 @@ class Ingest:
 
     def _take_changed(self, request: Request) -> None:
         lake, entries = self.lake, request.entries
+        batch = Batch(request.origin, 1, self.seq + 1, len(entries), taken_before=[entry.path for entry in entries])
+        if not self._can_be_read(entries, batch):
+            return
         lines = landing_files.decoded(lake.spark, landing_files.slices(entries, lake.settings), lake.settings)
-        self._take(
-            Batch(requests.ORIGIN, request.number, self.seq + 1, len(entries), taken_before=[entry.path for entry in entries]), lines
-        )
+        self._take(batch, lines)
 
     def _replay(self, request: Request) -> None:
         """Which rows are replayed is written down first: a second attempt must not judge what the first has taken out."""
@@ -137,7 +163,7 @@ class Ingest:
             valid = quarantined_lines.now_valid(self.lake.read("quarantine"), request.reason, self.lake.settings)
             valid.write.mode("overwrite").parquet(place)
         rows = self.lake.spark.read.parquet(place)
-        self._take(Batch(requests.ORIGIN, request.number, self.seq + 1, replayed=rows), quarantined_lines.as_lines(rows))
+        self._take(Batch(request.origin, 1, self.seq + 1, replayed=rows), quarantined_lines.as_lines(rows))
 
     def _archive(self) -> None:
         """Move what was taken, and not changed since, out of the landing folder."""

@@ -21,7 +21,6 @@ from spark_jobs.runtime.derivation import Days, Derivation
 from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.job import opened, program
 from spark_jobs.runtime.lake import Lake
-from spark_jobs.runtime.ledger import Books
 from spark_jobs.runtime.run import Run
 
 DAY = timedelta(days=1)
@@ -60,7 +59,7 @@ def _new_run(lake: Lake, is_applied: bool) -> Run:
     if is_applied and (held := acceptance.held_runs(lake)):
         raise Stop(f"run {held[-1]['run_id']} is held: accept it, or let a pass publish it, before anything is swapped in.")
     if is_applied and left and not past.has_ended:
-        ledger.book(lake, left, Books(), "failed", {}, note="a rebuild took its place; the next run books its lines")
+        ledger.book_dead(lake, left, "a rebuild took its place; the next run books its lines")
         past = runs.history(lake)
     return runs.rebuild(past)
 

@@ -11,8 +11,8 @@ from spark_jobs.runtime.lake import Lake
 
 
 def recover_checkpoint(lake: Lake) -> None:
+    topic_life.forget_checkpoints(lake)  # first: without this a topic would be read again from where its old checkpoint began
     storage.delete(lake.place("checkpoints"))
-    topic_life.forget_checkpoints(lake)
     known = len({row["source"] for row in lake.rows("raw_files", ["source"])})
     print(
         f"The checkpoints are removed. The ledger knows {known:,} files, and where each topic was left; the next pass begins new ones and takes "

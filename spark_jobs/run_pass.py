@@ -66,7 +66,10 @@ def main(prepare: Callable[[Lake], str | None] = lambda lake: None, spark: Spark
         message = str(error).strip().splitlines() or ["no message"]
         print(f"failed {explained(error) or f'{type(error).__name__}: {message[0]}'}", flush=True)
         return FAILED
-    print(summary.of_run(lake.settings, run_id))
+    try:
+        print(summary.of_run(lake.settings, run_id))
+    except Exception:  # it is published all the same
+        traceback.print_exc()
     print(f"published {run_id}", flush=True)
     return 0
 

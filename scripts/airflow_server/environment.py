@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 
+from include import s3
 from include.settings import PROJECT
 from scripts.airflow_server import home
 from scripts.ports import LOCALHOST
@@ -29,5 +30,5 @@ def environment() -> dict[str, str]:
 def settings() -> dict[str, str]:
     """The settings a server hands on to the jobs for as long as it runs."""
     own = ("COLDSTORE_AS_OF", "COLDSTORE_RUN_ID", "COLDSTORE_AIRFLOW_PORT", home.ELSEWHERE)
-    given = {name: value for name, value in os.environ.items() if name.startswith("COLDSTORE_") and name not in own}
+    given = {name: value for name, value in os.environ.items() if name.startswith(("COLDSTORE_", *s3.WHERE)) and name not in own}
     return {"COLDSTORE_LAKE": str(PROJECT / "lake"), **given}

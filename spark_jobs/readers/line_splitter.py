@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 
-from spark_jobs.readers.unpacker import Readable
+from spark_jobs.readers.unpacker import Broken, Readable
 
 BLOCK_BYTES = 1 << 20
 BOM = b"\xef\xbb\xbf"
@@ -41,7 +41,7 @@ def split(stream: Readable, max_line_bytes: int, start: int = 0, end: int | None
     while end is None or offset < end:
         try:
             piece = stream.read(BLOCK_BYTES)
-        except (OSError, EOFError) as broken:
+        except Broken as broken:
             raise BrokenOff(*_unmarked(carry.head, offset)) from broken
         cut = piece.rfind(b"\n") + 1
         if not piece:

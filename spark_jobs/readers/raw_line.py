@@ -13,8 +13,9 @@ from pyspark.sql import DataFrame
 from include.settings import Settings
 from spark_jobs.readers.kafka_messages import is_topic, line_of
 from spark_jobs.readers.line_splitter import BLOCK_BYTES
-from spark_jobs.readers.unpacker import Readable, unpacked
-from spark_jobs.runtime import small_tables, storage
+from spark_jobs.readers.unpacker import Broken, Readable, unpacked
+from spark_jobs.runtime import storage
+from spark_jobs.runtime.small_tables import SmallTables
 
 
 def archive_place(source: str, settings: Settings) -> str:
@@ -41,7 +42,7 @@ def _messages_at(source: str, positions: list[int], settings: Settings) -> list[
         ("position", "<=", max(positions)),
     ]  # lets most files be passed over
     wanted = [*reach, ("position", "in", positions)]
-    rows = small_tables.rows(f"{settings.lake}/tables/raw_messages", ["position", "value"], wanted)
+    rows = SmallTables(settings.lake).rows("raw_messages", ["position", "value"], wanted)
     lines: dict[int, bytes] = {row["position"]: line_of(row["value"]) for row in rows}
     return [lines.get(position) for position in positions]
 
@@ -87,5 +88,5 @@ class _LineReader:
     def _read(self) -> bytes:
         try:
             return self._stream.read(BLOCK_BYTES)
-        except (OSError, EOFError):  # what there is of a broken file was given before
+        except Broken:  # what there is of a broken file was given before
             return b""

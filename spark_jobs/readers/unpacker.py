@@ -1,6 +1,6 @@
 """Unpack .gz and .zst as a stream, giving every byte that can be had before saying that the rest cannot.
 
-`read` raises EOFError or OSError where a file stops before its end or is broken, and only after all that came before.
+`read` raises Broken where a file stops before its end or is no packed one, and only after all that came before.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ from typing import Any, Protocol
 import zstandard
 
 GZ_PIECE, ZST_PIECE = 1 << 16, 1 << 12  # a zst piece may unpack to 30,000 times its size: keep it small
+
+
+class Broken(Exception):
+    """The fault of the file itself: reading it again gives the same."""
 
 
 class Readable(Protocol):
@@ -32,7 +36,7 @@ class _Unpacking:
     def __init__(self, packed: Readable, new_member: Callable[[], Any], piece: int, padding: bytes = b"") -> None:
         self._packed, self._new_member, self._piece, self._padding = packed, new_member, piece, padding
         self._member: Any = new_member()
-        self._broken: Exception | None = None
+        self._broken: Broken | None = None
 
     def read(self, size: int = -1) -> bytes:
         while self._broken is None:
@@ -40,12 +44,12 @@ class _Unpacking:
             if not piece:
                 if self._member is None:
                     return b""
-                self._broken = EOFError("the packed data stop before their end")
+                self._broken = Broken("the packed data stop before their end")
                 break
             try:
                 out = self._unpack(piece)
             except (zlib.error, zstandard.ZstdError) as broken:
-                self._broken = OSError(f"the packed data are broken: {broken}")
+                self._broken = Broken(f"the packed data are broken: {broken}")
                 break
             if out:
                 return out
@@ -74,7 +78,7 @@ class _Unpacking:
                 out.append(self._member.decompress(piece))
             except (zlib.error, zstandard.ZstdError):
                 if out:  # what whole members before it gave is given first
-                    self._broken = OSError("the packed data are broken")
+                    self._broken = Broken("the packed data are broken")
                     return b"".join(out)
                 raise
             if not self._member.eof:

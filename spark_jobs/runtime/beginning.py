@@ -5,7 +5,6 @@ from __future__ import annotations
 from spark_jobs.runtime import acceptance, ledger, publication, reference
 from spark_jobs.runtime import run as runs
 from spark_jobs.runtime.lake import Lake
-from spark_jobs.runtime.ledger import Books
 from spark_jobs.runtime.run import Run
 
 
@@ -23,5 +22,5 @@ def begin_or_resume(lake: Lake) -> Run:
     elif lake.settings.run_id and left.asked_as == lake.settings.run_id:
         return left
     else:
-        ledger.book(lake, left, Books(), "failed", {}, note="it ended before it was published; the next run books its lines")
+        ledger.book_dead(lake, left, "it ended before it was published; the next run books its lines")
     return runs.begin(lake, runs.history(lake, run_id=lake.settings.run_id))

@@ -24,7 +24,10 @@ class Checkpoint:
     @property
     def id(self) -> str:
         """A new checkpoint has a new id, and so its batches have names that were never used."""
-        return str(json.loads(storage.read_text(f"{self.place}/metadata") or "")["id"])
+        text = storage.read_text(f"{self.place}/metadata") or ""
+        if not _is_json(text):
+            raise self._refusal(f"{self.place}/metadata")
+        return str(json.loads(text)["id"])
 
     @property
     def is_whole(self) -> bool:

@@ -51,11 +51,12 @@ def job(work: Work) -> Job:
 @contextmanager
 def opened(settings: Settings, holder: str, spark: SparkSession | None = None) -> Iterator[Lake]:
     """The lake, with a lease on it for as long as it is open. A session that is given stays."""
-    for place in dict.fromkeys((settings.lake, settings.landing)):
+    for place in settings.places:
         storage.check(place)
     with lease(settings, holder) as mine, closing(Lake(spark, settings, mine.still_mine)) as lake:
         if mine.after_a_crash:
             lake.shut_out(mine.epoch)
+            mine.after_a_crash = False
         yield lake
 
 
@@ -65,7 +66,7 @@ def explained(error: Exception) -> str | None:
     if told := re.search(rf"{Stop.__module__}\.{Stop.__name__}: (.+)", str(error)):
         return told[1]
     settings = Settings.from_env()
-    for place in dict.fromkeys((settings.lake, settings.landing)):
+    for place in settings.places:
         try:
             storage.check(place)
         except Stop as stop:

@@ -16,10 +16,10 @@ from pyspark.sql.types import StructType
 
 from include.settings import Settings
 from include.tables import FORMAT, TABLES, Table
-from spark_jobs.runtime import fault_points, small_tables, storage
+from spark_jobs.runtime import fault_points, storage
 from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.session import session
-from spark_jobs.runtime.small_tables import Condition, Row, Write
+from spark_jobs.runtime.small_tables import COMPACT_EVERY, Condition, Row, SmallTables, Write
 
 LARGE_FROM_ROWS = 200_000
 
@@ -30,6 +30,7 @@ class Lake:
         self._spark, self._is_session_mine = spark, spark is None
         self._frames: dict[str, DataFrame] = {}
         self.expects_many_rows = False
+        self.small = SmallTables(settings.lake)
 
     @property
     def spark(self) -> SparkSession:
@@ -49,7 +50,8 @@ class Lake:
         return self.place("tables", table)
 
     def exists(self, table: str) -> bool:
-        return storage.exists(self.path(table) + "/_delta_log")
+        """A folder without a version is what a crash left of an attempt to make it."""
+        return any(name.endswith(".json") for name in storage.names(self.path(table) + "/_delta_log"))
 
     def expect_rows(self, rows: int) -> None:
         """Compiling plans to Java, and shuffling, pay off for many rows only; a few are done sooner in one piece, interpreted."""
@@ -91,7 +93,7 @@ class Lake:
 
     def _create(self, table: Table) -> None:
         """By delta-rs, in milliseconds where Spark takes more than a second each."""
-        interval = small_tables.COMPACT_EVERY if table.is_small else 20  # commits that a reader opens one by one
+        interval = COMPACT_EVERY if table.is_small else 10  # commits that a reader opens one by one
         properties = {"delta.enableDeletionVectors": "false", "delta.checkpointInterval": str(interval)}  # every reader can read it
         if table.skipping_on:
             properties["delta.dataSkippingStatsColumns"] = ",".join(table.skipping_on)
@@ -115,7 +117,7 @@ class Lake:
             if self.exists(table):
                 with self.lasting(f"the epoch of {table}"):
                     properties = {"coldstore.epoch": str(epoch)}
-                    small_tables.opened(self.path(table)).alter.set_table_properties(properties, raise_if_not_exists=False)
+                    self.small.opened(table).alter.set_table_properties(properties, raise_if_not_exists=False)
 
     @contextmanager
     def lasting(self, what: str) -> Iterator[None]:
@@ -174,35 +176,39 @@ class Lake:
     # What the driver reads and writes itself
 
     def table(self, table: str, columns: Sequence[str] | None = None, condition: Any = None) -> pa.Table:
-        return small_tables.table(self.path(table), columns, condition)
+        return self.small.table(table, columns, condition)
 
     def count(self, table: str, version: int, condition: Any) -> int:
-        return small_tables.count(self.path(table), version, condition)
+        return self.small.count(table, version, condition)
 
     def has_taken(self, table: str, write: Write) -> bool:
-        return small_tables.is_done(small_tables.opened(self.path(table)), write)
+        return self.small.has_taken(table, write)
 
     def append_batches(self, table: str, new: Iterator[pa.RecordBatch], write: Write) -> None:
+        self.small.opened(table)
         with self._committing(table, write, "append to"):
-            small_tables.append_batches(self.path(table), new, write)
+            self.small.append_batches(table, new, write)
 
     def change(self, table: str, changes: pa.Table, write: Write) -> None:
         (day,) = TABLES[table].partitioned_by
+        self.small.opened(table)
         with self._committing(table, write, "change of"):
-            small_tables.change(self.path(table), changes, TABLES[table].key, day, write)
+            self.small.change(table, changes, TABLES[table].key, day, write)
 
     # Small tables: rows are plain dictionaries, and what one leaves out is null
 
     def rows(self, table: str, columns: Sequence[str] | None = None, where: Sequence[Condition] = ()) -> list[Row]:
-        return small_tables.rows(self.path(table), columns, where)
+        return self.small.rows(table, columns, where)
 
     def add_rows(self, table: str, rows: Sequence[Row], write: Write) -> None:
+        self.small.opened(table)
         with self._committing(table, write, "append to"):
-            small_tables.append(self.path(table), rows, write)
+            self.small.append(table, rows, write)
 
     def replace_rows(self, table: str, rows: Sequence[Row], write: Write) -> None:
+        self.small.opened(table)
         with self._committing(table, write, "replacement of"):
-            small_tables.replace(self.path(table), rows, write)
+            self.small.replace(table, rows, write)
 
     def frame(self, schema: str, rows: Sequence[tuple[Any, ...]]) -> DataFrame:
         """A small frame that the optimiser can look into: it plans with its size, and drops what an empty one leaves without effect."""

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from include.settings import Settings
@@ -28,7 +29,7 @@ class Lease:
         self._mine: dict[str, Any] = {"holder": holder, "host": _host(), "pid": os.getpid(), "born": _born(os.getpid()), "epoch": 1}
         self._seen: Seen | None = None  # the lease as it was last read or written
         self._renewed, self._lock = 0.0, threading.Lock()
-        self.after_a_crash = False  # the holder before this one did not give it back
+        self.after_a_crash = False  # the holder before this one did not give it back, and was not shut out yet
 
     @property
     def epoch(self) -> int:
@@ -64,7 +65,7 @@ class Lease:
         self._ended.set()
         fault_points.passed("before the lease is given back")
         with suppress(Stop, OSError):  # it runs out by itself
-            self._write(is_given_back=True, expires_at=0)
+            self._write(is_given_back=not self.after_a_crash, expires_at=0)
 
     def _is_mine(self, found: dict[str, Any] | None) -> bool:
         return found is not None and all(found[name] == self._mine[name] for name in ("host", "pid", "born", "epoch"))
@@ -75,7 +76,10 @@ class Lease:
                 self.still_mine()
                 if not self._ended.is_set() and not self._write():
                     return
-            except Stop:  # an S3 server that does not answer may do so the next time; a lost lease is seen before the next commit
+            except (
+                Stop,
+                OSError,
+            ):  # an S3 server or a disk that does not answer may do so the next time; a lost lease is seen before the next commit
                 continue
 
     def _write(self, **more: Any) -> bool:
@@ -111,9 +115,9 @@ def _is_over(found: dict[str, Any]) -> bool:
 
 
 def _host() -> list[str]:
-    """Machine and space of process numbers: two containers may have the same name, and other processes under the same numbers."""
+    """Machine and space of process numbers: two may have the same name, and other processes under the same numbers."""
     try:
-        return [socket.gethostname(), os.readlink("/proc/self/ns/pid")]
+        return [socket.gethostname(), os.readlink("/proc/self/ns/pid"), Path("/proc/sys/kernel/random/boot_id").read_text().strip()]
     except OSError:
         return [socket.gethostname(), ""]
 

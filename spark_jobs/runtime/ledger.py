@@ -109,6 +109,14 @@ def book(lake: Lake, run: Run, books: Books, status: str, versions: dict[str, in
     lake.add_rows("runs", [record], run.write("runs"))
 
 
+def book_dead(lake: Lake, run: Run, note: str) -> None:
+    """A run that ended before its row was written. One that died while it was being held has booked its stores: it stays held, and books the rest."""
+    if lake.has_taken("run_stores", run.write("run_stores")):
+        book(lake, run, unbooked(lake, run), "held", {}, note="it died when it was about to be held: quality_results says why")
+    else:
+        book(lake, run, Books(), "failed", {}, note)
+
+
 def _books(row: Row) -> Books:
     books = Books(row["files"], row["lines_read"], row["blank"], reasons=Counter(dict(row["reasons"])), until=row["seq"])
     for store in row["stores"]:

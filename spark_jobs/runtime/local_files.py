@@ -62,11 +62,15 @@ def write(place: str, content: bytes) -> None:
     path = _local(place)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(name, path)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except OSError:  # a full disk: not filled further
+        os.unlink(name)
+        raise
 
 
 def write_if(place: str, content: bytes, seen: Seen | None) -> Seen | None:
@@ -99,7 +103,7 @@ def make_folder(place: str) -> None:
 
 def files(place: str) -> Iterator[Entry]:
     """Every file below a folder, but none whose name, or whose folder's name, starts with `.` or `_`."""
-    for folder, subfolders, names in os.walk(_local(place)):
+    for folder, subfolders, names in os.walk(_local(place), onerror=_unreadable, followlinks=True):  # as Spark does
         subfolders[:] = [name for name in subfolders if name[0] not in "._"]
         for name in names:
             path = os.path.join(folder, name)
@@ -108,6 +112,13 @@ def files(place: str) -> Iterator[Entry]:
             with contextlib.suppress(FileNotFoundError):  # it may be renamed while we look
                 status = os.stat(path)
                 yield Entry(path, status.st_size, status.st_mtime_ns // 1_000_000)
+
+
+def _unreadable(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):  # it may be renamed while we look
+        raise Stop(
+            f"the folder {error.filename} cannot be read ({error.strerror}), so what is new in it cannot be told. Put that right and run the pass again."
+        )
 
 
 def open_file(path: str) -> BinaryIO:

@@ -11,7 +11,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+from include.settings import iso, utc
 from spark_jobs.runtime import storage
 from spark_jobs.runtime.alert_message import MESSAGE, Sent, Sink
 from spark_jobs.runtime.errors import Stop
@@ -22,6 +24,7 @@ from spark_jobs.transforms.alerts import HISTORIC_AFTER_S
 WRITE_EVERY_S = 5.0  # what a crash can send twice; each write leaves a version and a file
 CHANGES = ("opened", "resolved", "retracted")  # in this order where a run sees several of one alert
 HISTORY = timedelta(seconds=HISTORIC_AFTER_S)
+Began = tuple[int, datetime]
 
 
 @dataclass(frozen=True)
@@ -77,14 +80,15 @@ def deliver(lake: Lake, sink: Sink) -> Outcome:
     if not published:
         return Outcome()
     last = max(published, key=lambda run: run["number"])
-    events = _unsettled(lake, sink.name, known, last)
+    began = _began(lake, sink.name) if known is not None else (last["number"], last["as_of"])
+    events = _unsettled(lake, sink.name, known or 0, last["number"], began)
     book, cause = Book(lake, sink.name), ""
     try:
         cause = _send(events, sink, book)
     finally:
         book.write()
     waiting = [event for event in events if event["event_id"] not in book.settled]
-    _remember(lake, sink.name, min((event["number"] - 1 for event in waiting), default=last["number"]))
+    _remember(lake, sink.name, min((event["number"] - 1 for event in waiting), default=last["number"]), began if waiting else None)
     refused = [sent for sent in book.settled.values() if sent.outcome == "refused"]
     return Outcome(len(book.settled) - len(refused), len(refused), len(waiting), refused[-1].detail if refused else "", cause)
 
@@ -106,13 +110,14 @@ def _send(events: Sequence[Row], sink: Sink, book: Book) -> str:
     return cause
 
 
-def _unsettled(lake: Lake, sink: str, known: int | None, last: Row) -> list[Row]:
-    after = known or 0
+def _unsettled(lake: Lake, sink: str, after: int, last: int, began: Began | None) -> list[Row]:
     settled = {row["event_id"] for row in lake.rows("deliveries", ["event_id"], [("sink", "=", sink), ("number", ">", after)])}
-    events = lake.rows("alert_events", [*MESSAGE, "number"], [("number", ">", after), ("number", "<=", last["number"])])
+    events = lake.rows("alert_events", [*MESSAGE, "number"], [("number", ">", after), ("number", "<=", last)])
     events.sort(key=lambda event: (event["number"], CHANGES.index(event["change"]), event["at"], event["event_id"]))
-    if known is None:
-        events = without_history(events, last["as_of"])
+    if began:
+        number, as_of = began
+        older = without_history([event for event in events if event["number"] <= number], as_of)
+        events = older + [event for event in events if event["number"] > number]
     events = [event for event in events if event["event_id"] not in settled]
     told = _told_of(lake, sink) if any(event["is_historic"] and event["change"] != "opened" for event in events) else set()
     return [event for event in events if not event["is_historic"] or event["alert_id"] in told]
@@ -139,9 +144,18 @@ def _delivered_until(lake: Lake, sink: str) -> int | None:
     return _marks(lake).get(sink)
 
 
-def _remember(lake: Lake, sink: str, number: int) -> None:
-    lake.write_text(json.dumps(_marks(lake) | {sink: number}), "control", "delivered.json")
+def _began(lake: Lake, sink: str) -> Began | None:
+    """Where the first delivery had to leave something for later: the last run of that time, and its clock. What was history then, stays it."""
+    found = _marks(lake).get(f"{sink} began")
+    return (int(found[0]), utc(found[1])) if found else None
 
 
-def _marks(lake: Lake) -> dict[str, int]:
+def _remember(lake: Lake, sink: str, number: int, began: Began | None) -> None:
+    marks = {name: mark for name, mark in _marks(lake).items() if name != f"{sink} began"} | {sink: number}
+    if began:
+        marks[f"{sink} began"] = [began[0], iso(began[1])]
+    lake.write_text(json.dumps(marks), "control", "delivered.json")
+
+
+def _marks(lake: Lake) -> dict[str, Any]:
     return dict(json.loads(storage.read_text(lake.place("control", "delivered.json")) or "{}"))

@@ -15,7 +15,9 @@ TOO_LATE = (
     "spark.driver.extraClassPath",
     "spark.driver.extraJavaOptions",
 )
-SECRET = re.compile(r"(secret\.key|access\.key|session\.token|password|authenticate\.secret)$", re.IGNORECASE)
+SECRET = re.compile(r"(secret[._]?(access[._]?)?key|access[._]?key(_id)?|token|password|authenticate\.secret)$", re.IGNORECASE)
+
+REFERENCE = ".secretKeyRef."  # says where Kubernetes keeps a secret
 
 
 def of_file(place: str) -> dict[str, str]:
@@ -45,6 +47,6 @@ def _refusal(name: str) -> str:
         return "is said by COLDSTORE_MASTER, or by the Airflow connection coldstore_spark; take the line out."
     if name in TOO_LATE:
         return "cannot be chosen here, where the driver is running already; see spark_jobs/spark-defaults.conf."
-    if SECRET.search(name):
+    if SECRET.search(name) and REFERENCE not in name:
         return "is a secret, and Spark's settings stand in command lines and logs; take the line out. Executors have keys from their environment."
     return ""

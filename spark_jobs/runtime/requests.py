@@ -14,8 +14,6 @@ from spark_jobs.runtime import storage
 from spark_jobs.runtime.entry import Entry
 from spark_jobs.runtime.lake import Lake
 
-ORIGIN = "request"
-
 
 @dataclass(frozen=True)
 class Request:
@@ -23,6 +21,11 @@ class Request:
     kind: str  # replay or changed
     reason: str = ""
     files: list[dict[str, str | int]] = field(default_factory=list)
+
+    @property
+    def origin(self) -> str:
+        """A name of its own for its batch: clocks may go back, and numbers with them."""
+        return f"request-{self.number}"
 
     @property
     def entries(self) -> list[Entry]:
@@ -38,7 +41,7 @@ def ask_for_changed_files(lake_place: str, files: list[Entry]) -> Request:
 
 
 def _number() -> int:
-    """Numbers only have to go up, so the time serves; it says nothing about the data."""
+    """Tells requests apart, and puts them in order; it says nothing about the data."""
     return time.time_ns() // 1_000_000
 
 

@@ -1,12 +1,10 @@
 """The one client of the S3 server, and what that has against a request, in one line.
 
-Where it is and who we are stands in the environment, under the names that boto3, Spark's S3A, Arrow and delta-rs all read: AWS_ENDPOINT_URL,
-AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION. Nothing of it is ever printed but the endpoint.
+Who we are (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) boto3 reads from the environment. Nothing of it is ever printed but the endpoint.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -17,11 +15,10 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from urllib3.exceptions import HTTPError
 
+from include.s3 import endpoint, region
 from include.settings import S3
 from spark_jobs.runtime.errors import Stop
 
-# What is no secret of it, and is handed on to executors.
-WHERE = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_EC2_METADATA_DISABLED")
 ATTEMPTS = 6  # of one request, with growing pauses: some 20 s, enough for a server that starts again
 ABSENT = ("NoSuchKey", "404", "NotFound")
 REFUSED = {
@@ -31,14 +28,6 @@ REFUSED = {
     "403": "the key in AWS_ACCESS_KEY_ID is unknown, or may not do that",
     "NoSuchBucket": "it has no such bucket",
 }
-
-
-def endpoint() -> str:
-    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
-
-
-def region() -> str:
-    return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
 
 
 @cache

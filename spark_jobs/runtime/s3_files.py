@@ -13,9 +13,12 @@ from urllib.parse import urlsplit
 from botocore.exceptions import ClientError
 from pyarrow.fs import FileSystem, S3FileSystem, SubTreeFileSystem
 
+from include import s3
+from include.s3 import endpoint, region
 from include.settings import S3
 from spark_jobs.runtime.entry import Entry, Seen
-from spark_jobs.runtime.s3_client import ABSENT, answered, bucket_and_key, client, endpoint, error_code, refusal, region
+from spark_jobs.runtime.errors import Stop
+from spark_jobs.runtime.s3_client import ABSENT, answered, bucket_and_key, client, error_code, refusal
 from spark_jobs.runtime.s3_object import S3Object
 
 NOT_AS_SEEN = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
@@ -40,13 +43,9 @@ def _prefix(place: str) -> dict[str, str]:
 
 
 def exists(place: str) -> bool:
+    if _at(place) is not None:
+        return True
     with answered(place):
-        try:
-            client().head_object(**bucket_and_key(place))
-            return True
-        except ClientError as error:
-            if error_code(error) not in ABSENT:
-                raise
         return bool(client().list_objects_v2(**_prefix(place), MaxKeys=1).get("KeyCount"))
 
 
@@ -101,7 +100,9 @@ def delete_files(folder: str, names: list[str]) -> None:
 
 def _delete_keys(bucket: str, keys: list[str]) -> None:
     if keys:
-        client().delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": key} for key in keys], "Quiet": True})
+        answer = client().delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": key} for key in keys], "Quiet": True})
+        if failed := answer.get("Errors"):
+            raise Stop(refusal(f"{S3}{bucket}/{failed[0].get('Key')}", f"it cannot be deleted ({failed[0].get('Code')})"))
 
 
 def make_folder(place: str) -> None:
@@ -145,22 +146,20 @@ def _milliseconds(moment: datetime) -> int:
 
 def move(source: str, target: str) -> None:
     """S3 has no rename: copied, then deleted, so that a crash in between leaves both."""
-    there = next((entry for entry in _at(target)), None)
+    there = _at(target)
     with answered(target):
         for old, new in ([(target, f"{target}.{there.modified_ms}")] if there else []) + [(source, target)]:
             client().copy(bucket_and_key(old), **bucket_and_key(new))
         client().delete_object(**bucket_and_key(source))
 
 
-def _at(place: str) -> Iterator[Entry]:
-    with answered(place):
-        try:
+def _at(place: str) -> Entry | None:
+    try:
+        with answered(place):
             found = client().head_object(**bucket_and_key(place))
-        except ClientError as error:
-            if error_code(error) in ABSENT:
-                return
-            raise
-        yield Entry(place, found["ContentLength"], _milliseconds(found["LastModified"]))
+    except FileNotFoundError:
+        return None
+    return Entry(place, found["ContentLength"], _milliseconds(found["LastModified"]))
 
 
 def open_file(place: str) -> BinaryIO:
@@ -180,7 +179,4 @@ def _arrow() -> S3FileSystem:
 
 
 def delta_options(place: str) -> dict[str, str]:
-    """It reads the rest from the environment, as all others do. A commit is a conditional put: of two writers at once one fails."""
-    return {"aws_region": region(), "aws_conditional_put": "etag"} | (
-        {"aws_endpoint": endpoint(), "aws_allow_http": str(endpoint().startswith("http://")).lower()} if endpoint() else {}
-    )
+    return s3.delta_options()

@@ -8,6 +8,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 from urllib3.exceptions import HTTPError
 
+from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.s3_client import answered, bucket_and_key, client, error_code
 
 READ_AGAIN = 5
@@ -41,19 +42,27 @@ class S3Object(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer)
-        with answered(self._place):
-            for attempt in range(READ_AGAIN):
-                try:
-                    self._body = self._body or self._opened()
-                    piece = self._body.read(len(view)) if self._body else b""
-                    break
-                except (BotoCoreError, HTTPError, OSError) as trouble:
-                    self._body = None
-                    if attempt == READ_AGAIN - 1 or isinstance(trouble, FileNotFoundError):
-                        raise
+        try:
+            with answered(self._place):
+                piece = self._read(len(view))
+        except OSError as trouble:
+            raise Stop(
+                f"{self._place} cannot be read ({type(trouble).__name__}); nothing of its batch was taken. Run the pass again."
+            ) from None
         view[: len(piece)] = piece
         self._position += len(piece)
         return len(piece)
+
+    def _read(self, size: int) -> bytes:
+        for attempt in range(1, READ_AGAIN + 1):
+            try:
+                self._body = self._body or self._opened()
+                return bytes(self._body.read(size)) if self._body else b""
+            except (BotoCoreError, HTTPError, OSError):
+                self._body = None
+                if attempt == READ_AGAIN:
+                    raise
+        return b""
 
     def _opened(self) -> Any:
         same = {"IfMatch": self._etag} if self._etag else {}

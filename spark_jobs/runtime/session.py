@@ -11,6 +11,7 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from include import s3
 from include.settings import PROJECT, S3, Settings
 from spark_jobs.runtime import place_properties, shipping
 from spark_jobs.runtime.errors import Stop
@@ -70,15 +71,13 @@ def _on_s3() -> dict[str, str]:
 
     Executors on other machines are told where it is, too. The keys they have from whoever started them: Spark shows its settings to everyone.
     """
-    from spark_jobs.runtime import s3_client
-
     cloud = "org.apache.spark.internal.io.cloud"
-    address = {"spark.hadoop.fs.s3a.endpoint": s3_client.endpoint()} if s3_client.endpoint() else {}
-    told = {f"spark.executorEnv.{name}": os.environ[name] for name in s3_client.WHERE if os.environ.get(name)}
+    address = {"spark.hadoop.fs.s3a.endpoint": s3.endpoint()} if s3.endpoint() else {}
+    told = {f"spark.executorEnv.{name}": os.environ[name] for name in s3.WHERE if os.environ.get(name)}
     return {
         **address,
         **told,
-        "spark.hadoop.fs.s3a.endpoint.region": s3_client.region(),
+        "spark.hadoop.fs.s3a.endpoint.region": s3.region(),
         "spark.hadoop.fs.s3a.path.style.access": str(bool(address)).lower(),
         "spark.hadoop.fs.s3a.connection.establish.timeout": "5s",
         "spark.hadoop.fs.s3a.connection.timeout": "30s",

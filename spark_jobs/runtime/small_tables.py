@@ -37,81 +37,103 @@ class Write:
         return Write(f"{self.app}/{step}", self.number)
 
 
-def table(place: str, columns: Sequence[str] | None = None, condition: Any = None) -> pa.Table:
-    """The rows that meet the condition (of pyarrow.compute), as Arrow has them."""
-    known = opened(place)
-    found = known.to_pyarrow_dataset(filesystem=storage.arrow_files(place)).to_table(
-        columns=list(columns) if columns else None, filter=condition
-    )
-    wanted = schema_of(known)
-    return found.cast(pa.schema([wanted.field(name) for name in found.schema.names]))
+class SmallTables:
+    """The tables of one lake, for as long as it is open.
 
-
-def count(place: str, version: int, condition: Any) -> int:
-    """How many rows of that version meet the condition; of whole partitions the files' footers tell."""
-    return int(opened(place, version).to_pyarrow_dataset(filesystem=storage.arrow_files(place)).count_rows(filter=condition))
-
-
-def rows(place: str, columns: Sequence[str] | None = None, where: Sequence[Condition] = ()) -> list[Row]:
-    """The rows that meet all conditions; none where there is no table."""
-    try:
-        known = opened(place)
-    except TableNotFoundError:
-        return []
-    found = known.to_pyarrow_table(
-        columns=list(columns) if columns else None, filters=list(where) or None, filesystem=storage.arrow_files(place)
-    )
-    return list(found.to_pylist())
-
-
-def opened(place: str, version: int | None = None) -> DeltaTable:
-    return DeltaTable(place, version=version, storage_options=storage.delta_options(place))
-
-
-def append(place: str, new: Sequence[Row], write: Write) -> None:
-    table = opened(place)
-    _write(table, pa.Table.from_pylist(list(new), schema=schema_of(table)), write, "append")
-
-
-def replace(place: str, new: Sequence[Row], write: Write) -> None:
-    """These rows instead of all that were there, in one commit."""
-    table = opened(place)
-    _write(table, pa.Table.from_pylist(list(new), schema=schema_of(table)), write, "overwrite")
-
-
-def append_batches(place: str, new: Iterator[pa.RecordBatch], write: Write) -> None:
-    table = opened(place)
-    _write(table, _reader(new, schema_of(table)), write, "append")
-
-
-def change(place: str, changes: pa.Table, key: Sequence[str], day: str, write: Write) -> None:
-    """Insert, update and delete by the key, as the column `action` says: the days that change are written anew, in one commit.
-
-    Not by delta-rs's own MERGE: the text columns it writes cannot be filtered by readers that use Arrow.
+    Who writes opens the table first, then makes sure that the lake is still ours, then writes to what was opened, without another look: so whatever
+    another driver did since then makes Delta refuse it.
     """
-    known = opened(place)
-    if is_done(known, write):
-        return
-    days = changes[day].unique()
-    there = table(place, condition=pc.field(day).isin(days))
-    numbered = there.select(list(key)).append_column("row", pa.array(range(len(there)), pa.int64()))
-    stay = numbered.join(changes.select(list(key)), list(key), join_type="left anti")["row"].combine_chunks()
-    new = changes.filter(pc.field("action") != "delete").select(there.schema.names).cast(there.schema)
-    written = pa.concat_tables([there.take(stay.sort()), new])
-    names = ", ".join(f"'{each}'" for each in days.to_pylist())
-    write_deltalake(known, written, mode="overwrite", predicate=f"{day} IN ({names})", commit_properties=_named(write))
+
+    def __init__(self, lake: str) -> None:
+        self._lake, self._known = lake, dict[str, DeltaTable]()
+
+    def opened(self, table: str) -> DeltaTable:
+        """As it is now. Its log is read whole once, after that only what was added to it: on an S3 server each part of it is a request."""
+        if table in self._known:
+            self._known[table].update_incremental()
+        else:
+            self._known[table] = self._opened(table)
+        return self._known[table]
+
+    def _opened(self, table: str, version: int | None = None) -> DeltaTable:
+        place = self._place(table)
+        return DeltaTable(place, version=version, storage_options=storage.delta_options(place))
+
+    def _place(self, table: str) -> str:
+        return f"{self._lake}/tables/{table}"
+
+    def schema(self, table: str) -> pa.Schema:
+        return _schema_of(self.opened(table))
+
+    def table(self, table: str, columns: Sequence[str] | None = None, condition: Any = None) -> pa.Table:
+        """The rows that meet the condition (of pyarrow.compute), as Arrow has them."""
+        return self._rows_of(table, self.opened(table), columns, condition)
+
+    def _rows_of(self, table: str, known: DeltaTable, columns: Sequence[str] | None, condition: Any) -> pa.Table:
+        dataset = known.to_pyarrow_dataset(filesystem=storage.arrow_files(self._place(table)))
+        found = dataset.to_table(columns=list(columns) if columns else None, filter=condition)
+        wanted = _schema_of(known)
+        return found.cast(pa.schema([wanted.field(name) for name in found.schema.names]))
+
+    def count(self, table: str, version: int, condition: Any) -> int:
+        """How many rows of that version meet the condition; of whole partitions the files' footers tell."""
+        dataset = self._opened(table, version).to_pyarrow_dataset(filesystem=storage.arrow_files(self._place(table)))
+        return int(dataset.count_rows(filter=condition))
+
+    def rows(self, table: str, columns: Sequence[str] | None = None, where: Sequence[Condition] = ()) -> list[Row]:
+        """The rows that meet all conditions; none where there is no table."""
+        try:
+            known = self.opened(table)
+        except TableNotFoundError:
+            return []
+        filesystem = storage.arrow_files(self._place(table))
+        found = known.to_pyarrow_table(columns=list(columns) if columns else None, filters=list(where) or None, filesystem=filesystem)
+        return list(found.to_pylist())
+
+    def has_taken(self, table: str, write: Write) -> bool:
+        """Whether a write of that name was made, by Spark or by us."""
+        return _is_done(self.opened(table), write)
+
+    def append(self, table: str, new: Sequence[Row], write: Write) -> None:
+        known = self._known[table]
+        _write(known, pa.Table.from_pylist(list(new), schema=_schema_of(known)), write, "append")
+
+    def replace(self, table: str, new: Sequence[Row], write: Write) -> None:
+        """These rows instead of all that were there, in one commit."""
+        known = self._known[table]
+        _write(known, pa.Table.from_pylist(list(new), schema=_schema_of(known)), write, "overwrite")
+
+    def append_batches(self, table: str, new: Iterator[pa.RecordBatch], write: Write) -> None:
+        known = self._known[table]
+        _write(known, _reader(new, _schema_of(known)), write, "append")
+
+    def change(self, table: str, changes: pa.Table, key: Sequence[str], day: str, write: Write) -> None:
+        """Insert, update and delete by the key, as the column `action` says: the days that change are written anew, in one commit.
+
+        Not by delta-rs's own MERGE: the text columns it writes cannot be filtered by readers that use Arrow.
+        """
+        known = self._known[table]
+        if _is_done(known, write):
+            return
+        days = changes[day].unique()
+        there = self._rows_of(table, known, None, pc.field(day).isin(days))
+        numbered = there.select(list(key)).append_column("row", pa.array(range(len(there)), pa.int64()))
+        stay = numbered.join(changes.select(list(key)), list(key), join_type="left anti")["row"].combine_chunks()
+        new = changes.filter(pc.field("action") != "delete").select(there.schema.names).cast(there.schema)
+        written = pa.concat_tables([there.take(stay.sort()), new])
+        names = ", ".join(f"'{each}'" for each in days.to_pylist())
+        write_deltalake(known, written, mode="overwrite", predicate=f"{day} IN ({names})", commit_properties=_named(write))
 
 
 def _write(table: DeltaTable, new: Any, write: Write, mode: Any) -> None:
-    if is_done(table, write):
+    if _is_done(table, write):
         return
     write_deltalake(table, new, mode=mode, commit_properties=_named(write))
     if mode == "append" and table.version() % COMPACT_EVERY == 0:
         table.optimize.compact()
 
 
-def is_done(table: DeltaTable, write: Write) -> bool:
-    """Whether a write of that name was made, by Spark or by us."""
+def _is_done(table: DeltaTable, write: Write) -> bool:
     done = table.transaction_version(write.app)
     return done is not None and done >= write.number
 
@@ -124,5 +146,5 @@ def _reader(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBa
     return pa.RecordBatchReader.from_batches(schema, (batch.select(schema.names).cast(schema) for batch in batches if len(batch)))
 
 
-def schema_of(table: DeltaTable) -> pa.Schema:
+def _schema_of(table: DeltaTable) -> pa.Schema:
     return pa.schema(table.schema().to_arrow())

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from include.tables import TABLES
-from spark_jobs.runtime import small_tables, storage
+from spark_jobs.runtime import storage
 from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.row_format import EPISODES, WINDOWS
 from spark_jobs.runtime.run import Run
@@ -51,7 +51,7 @@ def stage_table(lake: Lake, run: Run, table: str, changes: pa.Table) -> None:
 
 def stage_rows(lake: Lake, run: Run, table: str, rows: list[Row]) -> None:
     """A small table, whole."""
-    schema = small_tables.schema_of(small_tables.opened(lake.path(table)))
+    schema = lake.small.schema(table)
     _write_parquet(lake, table, place(lake, run, table), pa.Table.from_pylist(rows, schema=schema))
 
 

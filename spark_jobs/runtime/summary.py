@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from include.settings import Settings, iso
-from spark_jobs.runtime import acknowledgements, small_tables
-from spark_jobs.runtime.small_tables import Row
+from spark_jobs.runtime import acknowledgements
+from spark_jobs.runtime.small_tables import Row, SmallTables
 
 MOST = 8  # rows of a list that people read before they stop
 
@@ -116,4 +116,4 @@ def _time(moment: datetime) -> str:
 
 
 def _rows(settings: Settings, table: str, columns: list[str] | None) -> list[Row]:
-    return small_tables.rows(f"{settings.lake}/tables/{table}", columns)
+    return SmallTables(settings.lake).rows(table, columns)

@@ -1,7 +1,7 @@
 package coldstore
 
 import io.delta.storage.{HDFSLogStore, S3SingleDriverLogStore}
-import java.io.ByteArrayOutputStream
+import java.io.{ByteArrayOutputStream, IOException}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{FileAlreadyExistsException, Files, Paths}
 import java.util.{Iterator => Lines, UUID}
@@ -22,7 +22,11 @@ class CommitsOnS3(configuration: Configuration) extends S3SingleDriverLogStore(c
         val file = wanted.build().asInstanceOf[FSDataOutputStream]
         file.write(Commits.bytes(actions))
         file.close()
-      } catch { case _: Taken => throw new FileAlreadyExistsException(path.toString) }
+      } catch {
+        case _: Taken => throw new FileAlreadyExistsException(path.toString)
+        // the server's refusal, in the words of a jar that is not at hand here
+        case error: IOException if error.getClass.getSimpleName == "RemoteFileChangedException" => throw new FileAlreadyExistsException(path.toString)
+      }
     }
 }
 

@@ -239,12 +239,10 @@ def look_up(it: Story, postgres: Postgres) -> None:
     it.database = postgres.dump()
     program = f"""
 import json, sys
-from spark_jobs.runtime import small_tables
-print(json.dumps(small_tables.rows(sys.argv[1], ["run_id", "status", {", ".join(map(repr, BOOKS))}])))
+from spark_jobs.runtime.small_tables import SmallTables
+print(json.dumps(SmallTables(sys.argv[1]).rows("runs", ["run_id", "status", {", ".join(map(repr, BOOKS))}])))
 """
-    read = subprocess.run(
-        [str(SPARK), "-c", program, str(it.lake / "tables" / "runs")], cwd=PROJECT, capture_output=True, text=True, check=True
-    )
+    read = subprocess.run([str(SPARK), "-c", program, str(it.lake)], cwd=PROJECT, capture_output=True, text=True, check=True)
     it.books = sorted(
         json.loads(read.stdout.splitlines()[-1]), key=lambda row: it.runs.index(row["run_id"]) if row["run_id"] in it.runs else 9
     )

@@ -149,6 +149,18 @@ def test_switched_on_late_it_sends_what_is_open_and_what_ended_within_a_day(lake
     ]
 
 
+def test_what_was_history_when_delivery_was_switched_on_stays_it(lake: AlertLake, receiver: Receiver) -> None:
+    """Also where the first attempt had to leave something for later."""
+    long_ago = moment("10:00") - timedelta(days=30)
+    lake.publishes(OPENED, an_event("over", at=long_ago))
+    lake.publishes(an_event("over", "resolved", at=long_ago, ended_at=long_ago))
+    receiver.does(*[answers(500)] * 4)
+    deliver_alerts(lake.lake)
+    lake.publishes(OTHER)
+    assert str(deliver_alerts(lake.lake)) == "2 events delivered"
+    assert [event["event_id"] for event in receiver.taken] == ids(OPENED, OTHER)
+
+
 def test_after_an_outage_of_days_everything_goes_out(lake: AlertLake, receiver: Receiver) -> None:
     lake.publishes(OPENED)
     deliver_alerts(lake.lake)

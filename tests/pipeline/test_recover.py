@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_jobs.readers import landing_files
 from spark_jobs.recover_checkpoint import recover_checkpoint
 from spark_jobs.runtime import fault_points
 from spark_jobs.runtime.errors import Stop
@@ -56,19 +57,69 @@ def test_a_damaged_checkpoint_is_named_and_made_anew(lake: TestLake, damaged: Ca
     assert not differences(tables(lake), oracle_tables(told))
 
 
+Dies = Callable[..., None]
+
+
+@pytest.fixture
+def dies(lake: TestLake, monkeypatch: pytest.MonkeyPatch) -> Dies:
+    """A pass that ends at that point, as if it had been killed there."""
+
+    def dies_at(point: str, **settings: float) -> None:
+        def passed(each: str) -> None:
+            if each == point:
+                raise Killed
+
+        with monkeypatch.context() as patched:
+            patched.setattr(fault_points, "passed", passed)
+            with pytest.raises(Exception, match="Killed"):
+                lake.passes(as_of=iso(history().as_of_ms), **settings)
+
+    return dies_at
+
+
 @pytest.mark.parametrize("point", ["after append to raw_files", "after append to readings", "after append to batches"])
-def test_a_batch_that_was_half_done_is_finished_under_its_own_name(lake: TestLake, point: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_was_half_done_is_finished_under_its_own_name(lake: TestLake, point: str, dies: Dies) -> None:
     told = history()
     deliver(lake, told.files())
-
-    def die(passed: str) -> None:
-        if passed == point:
-            raise Killed
-
-    with monkeypatch.context() as patched:
-        patched.setattr(fault_points, "passed", die)
-        with pytest.raises(Exception, match="Killed"):
-            lake.passes(as_of=iso(told.as_of_ms))
+    dies(point)
     recover_checkpoint(Lake(lake.spark, lake.settings))
+    lake.passes(as_of=iso(told.as_of_ms))
+    assert not differences(tables(lake), oracle_tables(told))
+
+
+def test_a_run_that_dies_while_it_is_being_held_books_its_lines_once(lake: TestLake, dies: Dies) -> None:
+    told = history()
+    deliver(lake, told.files())
+    dies("after append to run_stores", quarantine_critical=0.0, quarantine_critical_lines=1)
+    lake.passes(as_of=iso(told.as_of_ms))
+    assert [row["status"] for row in lake.rows("runs", "number")] == ["held", "published"]
+    assert not differences(tables(lake), oracle_tables(told))
+
+
+def test_a_file_that_is_gone_is_wanted_back_only_if_a_part_of_it_was_taken(
+    lake: TestLake, dies: Dies, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = history()
+    deliver(lake, told.files())
+    missed = lake.place / "landing" / f"{told.files()[0][0]}.jsonl"
+    dies("after control/begun.json")
+    away = missed.rename(lake.place / "away")
+    dies("after append to raw_files")
+    assert f"{missed} is gone, and nothing of it was taken." in capsys.readouterr().out
+    other = lake.place / "landing" / f"{told.files()[1][0]}.jsonl"
+    other_away = other.rename(lake.place / "other")
+    with pytest.raises(Stop, match=f"{other} is gone, and a run that died had taken a part of it: put it back"):
+        lake.passes(as_of=iso(told.as_of_ms))
+    other_away.rename(other)
+    away.rename(missed)
+    lake.passes(as_of=iso(told.as_of_ms))
+    assert not differences(tables(lake), oracle_tables(told))
+
+
+def test_a_new_file_that_spark_does_not_show_is_taken_all_the_same(lake: TestLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that it saw when it was empty, or that was gone for a moment."""
+    told, named = history(), landing_files.named
+    deliver(lake, told.files())
+    monkeypatch.setattr(landing_files, "named", lambda *given: named(*given)[2:])
     lake.passes(as_of=iso(told.as_of_ms))
     assert not differences(tables(lake), oracle_tables(told))

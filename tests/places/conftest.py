@@ -52,11 +52,13 @@ def on_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 @pytest.fixture(scope="session")
 def on_minio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnS3]:
     server = MinIO(tmp_path_factory.mktemp("minio"))
-    server.start()
     place = OnS3(server, "MinIO")
-    yield place
-    place.stop()
-    server.stop()
+    try:
+        server.start()
+        yield place
+    finally:
+        place.stop()
+        server.stop()
 
 
 def pytest_sessionfinish() -> None:

@@ -30,7 +30,7 @@ def table_of_places() -> list[str]:
 
 
 def write() -> None:
-    if os.environ.get("COLDSTORE_CRASHES") != "all" or not crashes:
+    if os.environ.get("COLDSTORE_CRASHES") != "all" or not (crashes and kills):
         return
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
     _, _, after = rest.partition(END)

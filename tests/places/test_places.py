@@ -9,7 +9,7 @@ import pytest
 from tests.oracle.comparison import differences, oracle_tables, tables
 from tests.places import report
 from tests.places.history import history
-from tests.places.places import Place, PlacedLake, as_arrived, as_of, lay
+from tests.places.places import Place, PlacedLake, as_arrived, as_of, doubled, lay
 
 PLACES = ("on_files", "on_seaweedfs", "on_minio", "on_kafka", "on_cluster")
 PASSES = 3
@@ -31,7 +31,7 @@ def test_a_history_with_a_crash_gives_the_oracles_tables(fixture: str, request: 
             victim.kill()
         ended = lake.passes(as_of(told))
         assert ended.startswith("published"), ended
-    difference = differences(tables(lake), oracle_tables(as_arrived(told, lake)))
+    difference = differences(tables(lake), oracle_tables(as_arrived(told, lake))) or doubled(lake)
     report.places.append((place.name, PASSES, len(told.lines), not difference, time.monotonic() - began))
     assert not difference
 

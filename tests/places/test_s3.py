@@ -17,7 +17,7 @@ from include.settings import PROJECT
 from tests.oracle.comparison import differences, oracle_tables, tables
 from tests.places.history import history
 from tests.places.places import OnS3, PlacedLake, as_arrived, as_of, lay
-from tests.servers.faulty_proxy import FaultyProxy, every
+from tests.servers.faulty_proxy import FAULTS, FaultyProxy, every
 from tests.servers.seaweedfs import SeaweedFS
 
 pytestmark = pytest.mark.slow
@@ -77,7 +77,7 @@ def test_a_bad_network_costs_time_and_nothing_else(behind_proxy: OnS3, proxy: Fa
             proxy.fault = every(101)
             ended = lake.passes(as_of(told))
         assert ended.startswith("published"), ended
-    assert len(proxy.requests) > 500
+    assert all(proxy.faults[fault] > 3 for fault in FAULTS), proxy.faults
     proxy.fault = lambda method, path: None
     assert not differences(tables(lake), oracle_tables(as_arrived(told, lake)))
 
@@ -104,7 +104,7 @@ def test_a_pass_with_nothing_new_asks_no_more_after_many_passes_than_after_few(
     finally:
         direct.stop()
     print("requests of a pass with nothing new, by the passes before it:", asked)
-    assert asked[MANY] <= 1.1 * asked[FEW]
+    assert asked[MANY] <= 1.25 * asked[FEW]  # it rises and falls: a log is read from its last checkpoint on
 
 
 @pytest.mark.timeout(1800)

@@ -8,6 +8,7 @@ import socket
 import struct
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
@@ -22,6 +23,7 @@ Fault = Callable[[str, str], str | None]  # method and path: what is to happen t
 class FaultyProxy:
     def __init__(self, target: str) -> None:
         self.requests: list[tuple[str, str]] = []
+        self.faults: Counter[str] = Counter()  # that happened
         self.fault: Fault = lambda method, path: None
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self, urlsplit(target).netloc))
         self._server.daemon_threads = True
@@ -56,6 +58,8 @@ def _handler(proxy: FaultyProxy, target: str) -> type[BaseHTTPRequestHandler]:
             body = self._body()
             proxy.requests.append((self.command, self.path))
             fault = proxy.fault(self.command, self.path)
+            if fault:
+                proxy.faults[fault] += 1
             if fault == "reset":
                 return self._reset()
             if fault == "busy":

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from include.settings import SettingError, Settings
 from spark_jobs.readers.raw_line import lines_at
 from spark_jobs.runtime import requests
 from tests.lakes import TestLake, a_reading, every, moment
@@ -34,17 +35,19 @@ def test_files_of_every_shape_are_taken_once(spark: SparkSession, tmp_path: Path
     lake.receives(a_reading("named"), arrived="10:01", name="Kühlhaus Nr. 1 [50%] #2.jsonl")
     lake.receives(a_reading("packed"), arrived="10:01", name="packed.jsonl.gz")
     lake.receives(a_reading("pressed"), arrived="10:01", name="pressed.jsonl.zst")
+    elsewhere = lake.receives(a_reading("linked"), arrived="10:01", name="../elsewhere/linked.jsonl").parent
+    (lake.place / "landing" / "link").symlink_to(elsewhere.resolve())
     for hidden in (".hidden.jsonl", "_hidden.jsonl", "_day=1/x.jsonl", "a/.b/x.jsonl", "other.csv", "other.jsonl.tmp"):
         lake.receives(a_reading("never"), arrived="10:01", name=hidden)
 
     lake.passes(as_of="10:05")
     lake.passes(as_of="10:05")
 
-    assert sensors(lake) == ["after", "before", "crlf", "deep", "marked", "named", "no-newline", "packed", "pressed"]
+    assert sensors(lake) == ["after", "before", "crlf", "deep", "linked", "marked", "named", "no-newline", "packed", "pressed"]
     assert quarantined(lake) == [(b"x" * 65_536, ["line_too_long"])]
-    assert lake.books() == {"lines_read": 11, "readings_new": 9, "duplicates": 0, "quarantined": 1, "blank": 1, "late_rows": 0}
+    assert lake.books() == {"lines_read": 12, "readings_new": 10, "duplicates": 0, "quarantined": 1, "blank": 1, "late_rows": 0}
     taken = {Path(row["source"]).name: row["lines"] for row in lake.rows("raw_files")}
-    assert taken["empty.jsonl"] == 0 and taken["long.jsonl"] == 3 and len(taken) == 9
+    assert taken["empty.jsonl"] == 0 and taken["long.jsonl"] == 3 and len(taken) == 10
     for row in (*lake.rows("readings"), *lake.rows("quarantine")):
         (line,) = lines_at(row["source"], [row["position"]], lake.settings)
         assert line is not None
@@ -147,3 +150,8 @@ def test_a_taken_file_moves_to_the_archive_and_its_lines_are_found_there(spark: 
     assert not (lake.place / "landing/day/x.jsonl").exists()
     row = lake.rows("readings", "event_ts")[1]
     assert lines_at(row["source"], [row["position"]], lake.settings) == [a_reading(clock="10:01:00.000")]
+
+
+def test_an_archive_in_the_landing_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="lies in the landing folder"):
+        Settings.from_env({"COLDSTORE_LAKE": str(tmp_path), "COLDSTORE_ARCHIVE": f"{tmp_path}/landing/archive"})

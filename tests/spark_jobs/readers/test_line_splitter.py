@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,3 +57,14 @@ def test_a_line_of_many_megabytes_is_cut_and_its_neighbours_are_whole() -> None:
     text = b"one\n" + b"x" * 5_000_000 + b"\nthree"
     lines = [(int(p), t) for part in split(io.BytesIO(text), 65536) for p, t in zip(part.positions, part.texts, strict=True)]
     assert [(position, len(line)) for position, line in lines] == [(0, 3), (4, 65541), (5_000_005, 5)]
+
+
+def test_a_disk_that_fails_is_no_fault_of_the_file() -> None:
+    """It must not be booked as broken off: the next attempt may read it."""
+
+    class Failing:
+        def read(self, size: int = -1) -> bytes:
+            raise OSError(errno.EIO, "Input/output error")
+
+    with pytest.raises(OSError, match="Input/output error"):
+        list(split(Failing(), LIMIT))

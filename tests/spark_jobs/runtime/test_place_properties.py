@@ -30,6 +30,8 @@ def test_one_property_a_line_as_spark_writes_them(tmp_path: Path) -> None:
         pytest.param("spark.submit.deployMode cluster", "running already", id="a driver elsewhere"),
         pytest.param("spark.driver.memory 8g", "running already", id="the driver's memory"),
         pytest.param("spark.hadoop.fs.s3a.secret.key x", "is a secret", id="a key"),
+        pytest.param("spark.executorEnv.AWS_SECRET_ACCESS_KEY x", "is a secret", id="a key in the executors' environment"),
+        pytest.param("spark.executorEnv.AWS_ACCESS_KEY_ID x", "is a secret", id="its name"),
         pytest.param("spark.authenticate.secret x", "is a secret", id="a password"),
     ],
 )
