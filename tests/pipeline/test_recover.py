@@ -67,7 +67,7 @@ def dies(lake: TestLake, monkeypatch: pytest.MonkeyPatch) -> Dies:
     def dies_at(point: str, **settings: float) -> None:
         def passed(each: str) -> None:
             if each == point:
-                raise Killed
+                raise Killed("Killed")
 
         with monkeypatch.context() as patched:
             patched.setattr(fault_points, "passed", passed)
