@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmark import lakes
 from benchmark.lakes import Lake
 from benchmark.measure import Cost
+from tests.servers.running import running
 from tests.servers.s3_server import BUCKET
 from tests.servers.seaweedfs import SeaweedFS
 
@@ -48,9 +49,5 @@ class Twins:
 
 @contextmanager
 def twins(origin: Lake, folder: Path) -> Iterator[Twins]:
-    server = SeaweedFS(folder / "seaweedfs")
-    server.start()
-    try:
+    with running(SeaweedFS(folder / "seaweedfs")) as server:
         yield Twins(origin, folder, server)
-    finally:
-        server.stop()

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from include.settings import Settings
 from tests.lakes import TestLake
 from tests.servers.kafka import Kafka
+from tests.servers.running import running
 from tests.servers.seaweedfs import SeaweedFS
 
 
@@ -28,22 +29,14 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    made = Kafka(tmp_path_factory.mktemp("kafka"))
-    try:
-        made.start()
+    with running(Kafka(tmp_path_factory.mktemp("kafka"))) as made:
         yield made
-    finally:
-        made.stop()
 
 
 @pytest.fixture(scope="session")
 def seaweedfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeaweedFS]:
-    made = SeaweedFS(tmp_path_factory.mktemp("seaweedfs"))
-    try:
-        made.start()
+    with running(SeaweedFS(tmp_path_factory.mktemp("seaweedfs"))) as made:
         yield made
-    finally:
-        made.stop()
 
 
 @pytest.fixture

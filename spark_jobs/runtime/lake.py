@@ -138,6 +138,13 @@ class Lake:
                     raise
         self._frames.pop(table, None)
 
+    @contextmanager
+    def _writing(self, table: str, write: Write, what: str) -> Iterator[None]:
+        """Around a commit of the driver's own: to the table as it was opened before the last look at the lease."""
+        self.small.opened(table)
+        with self._committing(table, write, what):
+            yield
+
     def write_text(self, text: str, *parts: str) -> None:
         """A small file of the lake's own; what another driver wrote in the meantime stays."""
         place = self.place(*parts)
@@ -185,14 +192,12 @@ class Lake:
         return self.small.has_taken(table, write)
 
     def append_batches(self, table: str, new: Iterator[pa.RecordBatch], write: Write) -> None:
-        self.small.opened(table)
-        with self._committing(table, write, "append to"):
+        with self._writing(table, write, "append to"):
             self.small.append_batches(table, new, write)
 
     def change(self, table: str, changes: pa.Table, write: Write) -> None:
         (day,) = TABLES[table].partitioned_by
-        self.small.opened(table)
-        with self._committing(table, write, "change of"):
+        with self._writing(table, write, "change of"):
             self.small.change(table, changes, TABLES[table].key, day, write)
 
     # Small tables: rows are plain dictionaries, and what one leaves out is null
@@ -201,13 +206,11 @@ class Lake:
         return self.small.rows(table, columns, where)
 
     def add_rows(self, table: str, rows: Sequence[Row], write: Write) -> None:
-        self.small.opened(table)
-        with self._committing(table, write, "append to"):
+        with self._writing(table, write, "append to"):
             self.small.append(table, rows, write)
 
     def replace_rows(self, table: str, rows: Sequence[Row], write: Write) -> None:
-        self.small.opened(table)
-        with self._committing(table, write, "replacement of"):
+        with self._writing(table, write, "replacement of"):
             self.small.replace(table, rows, write)
 
     def frame(self, schema: str, rows: Sequence[tuple[Any, ...]]) -> DataFrame:

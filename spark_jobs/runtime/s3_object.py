@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from contextlib import suppress
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -54,15 +55,15 @@ class S3Object(io.RawIOBase):
         return len(piece)
 
     def _read(self, size: int) -> bytes:
-        for attempt in range(1, READ_AGAIN + 1):
-            try:
-                self._body = self._body or self._opened()
-                return bytes(self._body.read(size)) if self._body else b""
-            except (BotoCoreError, HTTPError, OSError):
-                self._body = None
-                if attempt == READ_AGAIN:
-                    raise
-        return b""
+        for _ in range(READ_AGAIN - 1):
+            with suppress(BotoCoreError, HTTPError, OSError):
+                return self._read_once(size)
+            self._body = None
+        return self._read_once(size)
+
+    def _read_once(self, size: int) -> bytes:
+        self._body = self._body or self._opened()
+        return bytes(self._body.read(size)) if self._body else b""
 
     def _opened(self) -> Any:
         same = {"IfMatch": self._etag} if self._etag else {}

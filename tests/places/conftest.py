@@ -10,6 +10,7 @@ from tests.places import report
 from tests.places.places import OnKafka, OnS3, Place
 from tests.servers.kafka import Kafka
 from tests.servers.minio import MinIO
+from tests.servers.running import running
 from tests.servers.seaweedfs import SeaweedFS
 from tests.servers.spark_cluster import SparkCluster
 
@@ -51,14 +52,10 @@ def on_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 @pytest.fixture(scope="session")
 def on_minio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnS3]:
-    server = MinIO(tmp_path_factory.mktemp("minio"))
-    place = OnS3(server, "MinIO")
-    try:
-        server.start()
+    with running(MinIO(tmp_path_factory.mktemp("minio"))) as server:
+        place = OnS3(server, "MinIO")
         yield place
-    finally:
         place.stop()
-        server.stop()
 
 
 def pytest_sessionfinish() -> None:
