@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from include.settings import Settings
 from spark_jobs.readers.decoder import Slice, decode
 from spark_jobs.runtime import storage
-from spark_jobs.runtime.entry import Entry
+from spark_jobs.runtime.entry import Entry, is_hidden
 from spark_jobs.runtime.errors import Stop
 
 ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst")
@@ -100,13 +100,13 @@ def named(paths: list[str], landing: Landing, settings: Settings) -> list[Entry]
     """The stream's files as a listing has them: asked for one file, as Spark does, some S3 servers tell its time to the second only."""
     files = {file.path: file for file in landing.files}
     # A local file has no scheme of ours before it; Spark's listing lets names like `_day=1` through.
-    shown = [path for path in (re.sub("^file:(//)?", "", path) for path in paths) if not _is_hidden(path, settings)]
+    shown = [
+        path
+        for path in (re.sub("^file:(//)?", "", path) for path in paths)
+        if not any(map(is_hidden, path.removeprefix(settings.landing).split("/")))
+    ]
     if any(path not in files for path in shown):  # it came since then
         files |= {file.path: file for file in storage.files(settings.landing)}
     if gone := [path for path in shown if path not in files]:
         raise Stop(f"{gone[0]} was there when this run began and is gone: nothing of this batch was taken, start the run again.")
     return [files[path] for path in shown]
-
-
-def _is_hidden(source: str, settings: Settings) -> bool:
-    return any(part[:1] in (".", "_") for part in source.removeprefix(settings.landing).split("/"))

@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+def is_hidden(name: str) -> bool:
+    """Of a file or a folder: not for us, or not yet."""
+    return name[:1] in (".", "_")
+
+
 @dataclass(frozen=True)
 class Entry:
     """A file as a listing shows it."""

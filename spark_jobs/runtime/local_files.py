@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
-from spark_jobs.runtime.entry import Entry, Seen
+from spark_jobs.runtime.entry import Entry, Seen, is_hidden
 from spark_jobs.runtime.errors import Stop
 
 LEAST_FREE_BYTES = 64 << 20
@@ -104,10 +104,10 @@ def make_folder(place: str) -> None:
 def files(place: str) -> Iterator[Entry]:
     """Every file below a folder, but none whose name, or whose folder's name, starts with `.` or `_`."""
     for folder, subfolders, names in os.walk(_local(place), onerror=_unreadable, followlinks=True):  # as Spark does
-        subfolders[:] = [name for name in subfolders if name[0] not in "._"]
+        subfolders[:] = [name for name in subfolders if not is_hidden(name)]
         for name in names:
             path = os.path.join(folder, name)
-            if name[0] in "._":
+            if is_hidden(name):
                 continue
             with contextlib.suppress(FileNotFoundError):  # it may be renamed while we look
                 status = os.stat(path)

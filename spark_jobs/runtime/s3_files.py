@@ -16,7 +16,7 @@ from pyarrow.fs import FileSystem, S3FileSystem, SubTreeFileSystem
 from include import s3
 from include.s3 import endpoint, region
 from include.settings import S3
-from spark_jobs.runtime.entry import Entry, Seen
+from spark_jobs.runtime.entry import Entry, Seen, is_hidden
 from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.s3_client import ABSENT, answered, bucket_and_key, client, error_code, refusal
 from spark_jobs.runtime.s3_object import S3Object
@@ -118,7 +118,7 @@ def files(place: str) -> Iterator[Entry]:
         for page in _pages(place):
             for item in page.get("Contents", ()):
                 inside = item["Key"].removeprefix(start["Prefix"])
-                if inside and not inside.endswith("/") and all(part[:1] not in (".", "_") for part in inside.split("/")):
+                if inside and not inside.endswith("/") and not any(map(is_hidden, inside.split("/"))):
                     yield Entry(f"{S3}{start['Bucket']}/{item['Key']}", item["Size"], _milliseconds(item["LastModified"]))
 
 
