@@ -77,6 +77,7 @@ def test_a_bad_network_costs_time_and_nothing_else(behind_proxy: OnS3, proxy: Fa
             proxy.fault = every(101)
             ended = lake.passes(as_of(told))
         assert ended.startswith("published"), ended
+    assert len(proxy.requests) > 500
     assert all(proxy.faults[fault] > 3 for fault in FAULTS), proxy.faults
     proxy.fault = lambda method, path: None
     assert not differences(tables(lake), oracle_tables(as_arrived(told, lake)))
