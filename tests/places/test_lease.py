@@ -35,6 +35,8 @@ try:
 except Stop as stop:
     print(stop, flush=True)
 """
+# It has lost its lease, or another driver was quicker; it slept past it where a table written beside that one was just being looked at.
+WHY_IT_STOPS = ("lost its lease", "another driver", "slept past its lease")
 FROZEN_AT = ("before append to readings", "before control/run.json", "before change of store_minutes", "before append to runs")
 
 
@@ -140,7 +142,7 @@ def test_a_pass_frozen_between_its_last_look_at_the_lease_and_a_write_changes_no
         sleeper.signal(signal.SIGCONT)
         ended = sleeper.end()
         sleeper.kill()
-        assert ended is not None and ended.startswith("failed") and ("lost its lease" in ended or "another driver" in ended), (point, ended)
+        assert ended is not None and ended.startswith("failed") and any(why in ended for why in WHY_IT_STOPS), (point, ended)
         assert {table: lake.version(table) for table in versions} == versions, point
         assert not differences(tables(lake), expected), point
 
