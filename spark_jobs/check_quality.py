@@ -15,7 +15,7 @@ from spark_jobs.runtime.run import Run
 
 
 @job
-def check_quality(run: Run, lake: Lake) -> None:
+def check_quality(run: Run, lake: Lake) -> Run:
     books = ledger.unbooked(lake, run)
     measures = staging.read_notes(lake, run, "measures")
     del measures["versions"]
@@ -32,6 +32,7 @@ def check_quality(run: Run, lake: Lake) -> None:
             raise Stop(f"{reasons}. Nothing was swapped in: the published tables stay as they were.")
         ledger.book(lake, run, books, "held", {}, note=reasons)
         raise Held(f"{reasons}. {HOW_TO_GO_ON.format(run_id=run.run_id)}")
+    return run
 
 
 HOW_TO_GO_ON = (

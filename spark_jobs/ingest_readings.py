@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 
 @job
-def ingest_readings(run: Run, lake: Lake) -> None:
+def ingest_readings(run: Run, lake: Lake) -> Run:
     Ingest(run, lake).all()
+    return run
 
 
 class Ingest:
@@ -161,7 +162,8 @@ class Ingest:
         place = self.lake.place("control", "replays", str(request.number))
         if not storage.exists(f"{place}/_SUCCESS"):
             valid = quarantined_lines.now_valid(self.lake.read("quarantine"), request.reason, self.lake.settings)
-            valid.write.mode("overwrite").parquet(place)
+            with self.lake.lasting("control/replays"):
+                valid.write.mode("overwrite").parquet(place)
         rows = self.lake.spark.read.parquet(place)
         self._take(Batch(request.origin, 1, self.seq + 1, replayed=rows), quarantined_lines.as_lines(rows))
 
@@ -171,7 +173,7 @@ class Ingest:
         stays = {file.path for file in (*landing.new, *landing.changed)}
         for file in landing.files:
             if file.path not in stays:
-                storage.move(file.path, archive_place(file.path, self.lake.settings))
+                storage.move(file, archive_place(file.path, self.lake.settings))
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ from spark_jobs.runtime.run import Run
 
 
 @job
-def publish_tables(run: Run, lake: Lake) -> None:
+def publish_tables(run: Run, lake: Lake) -> Run:
     publication.publish(lake, run, note=acceptance.note(lake))
+    return run
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ def rebuild_tables(lake: Lake, first: str, last: str, is_applied: bool, is_told:
     version = run.published.versions["readings"]
     lake.expect_rows(lake.count("readings", version, (pc.field("event_ts") >= days.start) & (pc.field("event_ts") < days.end)))
     print(f"{_said(days)} as of {run.as_of}, beside the published tables …", flush=True)
+    run = staging.start(lake, run)
     derived_tables.stage(Derivation(lake, run, changes.nothing(lake, version), reference.load(lake.settings), days))
     count = 0
     for table, differing, shown in _differences(lake, run):

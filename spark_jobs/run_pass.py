@@ -30,7 +30,7 @@ def run_pass(lake: Lake) -> str:
     """The run's id, once it is published."""
     run = begin_or_resume(lake)
     for job in JOBS:
-        job(run, lake)
+        run = job(run, lake)
     if lake.settings.alert_sinks:
         print(f"alerts: {said_of_delivery(lake)}", flush=True)
     return run.run_id

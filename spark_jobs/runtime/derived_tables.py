@@ -11,8 +11,8 @@ from spark_jobs.runtime.window_tables import WindowTables
 
 
 def stage(derived: Derivation) -> None:
+    """Into the attempt that the run has started."""
     lake, run = derived.lake, derived.run
-    staging.start(lake, run)
     windows, episodes = WindowTables(derived), EpisodeTables(derived)
     if lake.expects_many_rows:  # each fills the machine by itself
         windows.stage()

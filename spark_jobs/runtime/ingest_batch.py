@@ -62,7 +62,7 @@ def take(lake: Lake, run: Run, batch: Batch, lines: DataFrame) -> Books:
     books = _books(lake, batch, files, tally)
     _write(lake, run, batch, judged, refused, tally, files)
     write_batch(lake, run, batch.id, books, batch.write)
-    storage.delete(_displaced_place(lake, batch))
+    lake.delete(*_displaced(batch))
     lake.spark.catalog.clearCache()
     return books
 
@@ -77,7 +77,7 @@ def _key() -> Column:
 
 def _judged(lake: Lake, batch: Batch, lines: DataFrame, hours: list[int]) -> tuple[DataFrame, list[Row]]:
     """Every line of the batch with its outcome, the rows of the lake whose outcome it changes, and how many of each there are."""
-    place = _displaced_place(lake, batch)
+    place = lake.place(*_displaced(batch))
     if not storage.exists(f"{place}/_SUCCESS"):
         judged = _with_outcome(batch, lines, _held_readings(lake, batch, hours))
         tally = _tally(lake, judged)
@@ -135,8 +135,8 @@ def _held_lines(lake: Lake, table: str, hours: list[int]) -> DataFrame:
     return rows.select(*R.LINE, F.lit(table).alias("held"))
 
 
-def _displaced_place(lake: Lake, batch: Batch) -> str:
-    return lake.place("control", "displaced", batch.id)
+def _displaced(batch: Batch) -> tuple[str, ...]:
+    return "control", "displaced", batch.id
 
 
 def _refused(lake: Lake, batch: Batch, judged: DataFrame, has_conflicts: bool) -> DataFrame:

@@ -20,7 +20,7 @@ from spark_jobs.runtime.lease import lease
 from spark_jobs.runtime.run import Run
 
 FAILED, HELD = 1, 3
-Work = Callable[[Run, Lake], None]
+Work = Callable[[Run, Lake], Run]  # what it gives back is the run as it leaves it
 
 
 class Job:
@@ -30,10 +30,10 @@ class Job:
         self.work, self.name = work, work.__name__
         update_wrapper(self, work)
 
-    def __call__(self, run: Run | None = None, lake: Lake | None = None) -> None:
+    def __call__(self, run: Run | None = None, lake: Lake | None = None) -> Run:
         if run is None or lake is None:
             sys.exit(program(self._alone))
-        self.work(run, lake)
+        return self.work(run, lake)
 
     def _alone(self) -> None:
         settings = Settings.from_env()

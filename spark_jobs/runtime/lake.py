@@ -153,6 +153,11 @@ class Lake:
             if storage.write_if(place, text.encode("utf-8"), seen) is None:
                 raise Stop(f"another driver wrote {place} at this very moment: this one stops. Nothing is lost; run the pass again.")
 
+    def delete(self, *parts: str) -> None:
+        """A file of the lake's own, or a folder."""
+        with self.lasting(f"removal of {'/'.join(parts[:-1]) or parts[-1]}"):
+            storage.delete(self.place(*parts))
+
     def append(self, table: str, rows: DataFrame, write: Write) -> None:
         named = rows.select(*TABLES[table].names).write.format("delta").mode("append")
         with self._committing(table, write, "append to"):

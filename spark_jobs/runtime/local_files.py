@@ -106,12 +106,8 @@ def files(place: str) -> Iterator[Entry]:
     for folder, subfolders, names in os.walk(_local(place), onerror=_unreadable, followlinks=True):  # as Spark does
         subfolders[:] = [name for name in subfolders if not is_hidden(name)]
         for name in names:
-            path = os.path.join(folder, name)
-            if is_hidden(name):
-                continue
-            with contextlib.suppress(FileNotFoundError):  # it may be renamed while we look
-                status = os.stat(path)
-                yield Entry(path, status.st_size, status.st_mtime_ns // 1_000_000)
+            if not is_hidden(name) and (found := _at(os.path.join(folder, name))):
+                yield found
 
 
 def _unreadable(error: OSError) -> None:
@@ -125,13 +121,21 @@ def open_file(path: str) -> BinaryIO:
     return _local(path).open("rb")
 
 
-def move(source: str, target: str) -> None:
-    """A file of that name that lies there already keeps its content: it gets its own time into its name."""
+def move(source: Entry, target: str) -> None:
     place = _local(target)
+    if _at(source.path) != source:
+        return
     place.parent.mkdir(parents=True, exist_ok=True)
     if place.exists():
         place.rename(f"{place}.{place.stat().st_mtime_ns // 1_000_000}")
-    shutil.move(_local(source), place)
+    shutil.move(_local(source.path), place)
+
+
+def _at(path: str) -> Entry | None:
+    with contextlib.suppress(FileNotFoundError):  # it may be renamed while we look
+        status = os.stat(path)
+        return Entry(path, status.st_size, status.st_mtime_ns // 1_000_000)
+    return None
 
 
 def names(place: str) -> list[str]:

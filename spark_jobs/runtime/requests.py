@@ -58,5 +58,5 @@ def pending(lake: Lake) -> Iterator[Request]:
 
 
 def done(lake: Lake, request: Request) -> None:
-    storage.delete(lake.place("control", "requests", f"{request.number}.json"))
-    storage.delete(lake.place("control", "replays", str(request.number)))
+    lake.delete("control", "requests", f"{request.number}.json")
+    lake.delete("control", "replays", str(request.number))

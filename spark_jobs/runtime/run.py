@@ -33,6 +33,7 @@ class Run:
     booked_until: int  # the last ingest batch that an earlier run booked
     published: Published | None  # the last published state: what derive starts from
     is_publishing: bool = False
+    attempt: str = ""  # at staging: a driver that was given up, and wakes up, must not meet the one that does the same run again
     is_rebuild: bool = False  # it takes no lines: it makes published tables anew
 
     def clock(self, settings: Settings) -> Clock:

@@ -144,13 +144,16 @@ def _milliseconds(moment: datetime) -> int:
     return int(moment.timestamp()) * 1000 + moment.microsecond // 1000
 
 
-def move(source: str, target: str) -> None:
+def move(source: Entry, target: str) -> None:
     """S3 has no rename: copied, then deleted, so that a crash in between leaves both."""
-    there = _at(target)
+    now, there = _at(source.path), _at(target)
+    # Asked for one file some servers tell its time to the second.
+    if now is None or (now.size, now.modified_ms // 1000) != (source.size, source.modified_ms // 1000):
+        return
     with answered(target):
-        for old, new in ([(target, f"{target}.{there.modified_ms}")] if there else []) + [(source, target)]:
+        for old, new in ([(target, f"{target}.{there.modified_ms}")] if there else []) + [(source.path, target)]:
             client().copy(bucket_and_key(old), **bucket_and_key(new))
-        client().delete_object(**bucket_and_key(source))
+        client().delete_object(**bucket_and_key(source.path))
 
 
 def _at(place: str) -> Entry | None:

@@ -7,7 +7,9 @@ stores find, done by Spark, lie together in one folder, a struct for each table:
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +18,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from include.tables import TABLES
+from spark_jobs.runtime import run as runs
 from spark_jobs.runtime import storage
 from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.row_format import EPISODES, WINDOWS
@@ -27,7 +30,7 @@ DAY_OF = {"started_date": "started_at", "window_date": "window_start"}
 
 
 def place(lake: Lake, run: Run, name: str = "") -> str:
-    return lake.place(_folder(run), f"{run.number:06d}", *([name] if name else []))
+    return lake.place(_folder(run), f"{run.number:06d}-{run.attempt}", *([name] if name else []))
 
 
 def _folder(run: Run) -> str:
@@ -35,13 +38,16 @@ def _folder(run: Run) -> str:
     return "rebuilt" if run.is_rebuild else "staging"
 
 
-def start(lake: Lake, run: Run) -> None:
-    """Whatever an earlier attempt, or an earlier run, staged is out of date; what a later one does is not ours."""
-    lake.still_mine()
+def start(lake: Lake, run: Run) -> Run:
+    """A new attempt. Whatever an earlier one, or an earlier run, staged is out of date; what a later run does is not ours."""
+    run = replace(run, attempt=secrets.token_hex(4))
+    if not run.is_rebuild:  # that is saved once it is swapped in
+        runs.save(lake, run)
     for name in storage.folders(lake.place(_folder(run))):
-        if int(name) <= run.number:
-            storage.delete(lake.place(_folder(run), name))
+        if int(name.partition("-")[0]) <= run.number:
+            lake.delete(_folder(run), name)
     storage.make_folder(place(lake, run))
+    return run
 
 
 def stage_table(lake: Lake, run: Run, table: str, changes: pa.Table) -> None:

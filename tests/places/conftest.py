@@ -58,6 +58,12 @@ def on_minio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnS3]:
         place.stop()
 
 
+@pytest.fixture(params=["on_files", "on_seaweedfs"])
+def place(request: pytest.FixtureRequest) -> Place:
+    found: Place = request.getfixturevalue(request.param)
+    return found
+
+
 def pytest_sessionfinish() -> None:
     report.write()
 

@@ -70,12 +70,6 @@ class Holder:
 Started = Callable[..., Holder]
 
 
-@pytest.fixture(params=["on_files", "on_seaweedfs"])
-def place(request: pytest.FixtureRequest) -> Place:
-    found: Place = request.getfixturevalue(request.param)
-    return found
-
-
 @pytest.fixture
 def holder(place: Place, request: pytest.FixtureRequest) -> Iterator[Started]:
     lake, started = PlacedLake(place, f"lease/{request.node.name}"), list[Holder]()
