@@ -15,10 +15,10 @@ export UV_CACHE_DIR ?= $(LOCAL)/cache/uv
 rows ?= 10000000
 histories ?= 20
 # What a person gives on the command line reaches the shell as it is, whatever stands in it.
-export source position run by why reason alert from to apply tell
+export source position run by why reason alert from to apply tell q at as
 LANDING := $(if $(COLDSTORE_LANDING),--landing "$(COLDSTORE_LANDING)")
 
-.PHONY: help setup run test oracle test-places crash check pass line rebuild accept ack replay recover sample summary up down cluster cluster-down bench lock clean
+.PHONY: help setup run test oracle test-places crash check pass line rebuild accept ack replay recover sample summary sql status doctor up down cluster cluster-down bench lock clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | awk -F'\t' '{printf "  make %-13s %s\n", $$1, $$2}'
 
@@ -71,6 +71,15 @@ sample: setup ## [args="--stores 3 --hours 4 …"]: write sample readings into t
 
 summary: setup ## what the last run did
 	@$(SPARK) -m spark_jobs.show_summary
+
+sql: $(LOCAL)/spark/.done ## [q="select …"] [at=run] [as=csv|json]: SQL over the published tables, without Spark; without q a shell
+	@$(SPARK) -m scripts.sql --at "$$at" --as "$$as" "$$q"
+
+status: $(LOCAL)/spark/.done ## last runs, freshness, held or not, lease, open alerts
+	@$(SPARK) -m scripts.status
+
+doctor: ## is everything here that a pass needs? Java, disk, memory, settings, the lake, Kafka, ports: a verdict per line
+	@$$([ -x $(SPARK) ] && echo $(SPARK) || echo python3) -m scripts.doctor
 
 up: setup $(LOCAL)/airflow/.done ## Airflow with its UI and scheduler, in the background
 	@$(AIRFLOW) -m scripts.airflow_server up

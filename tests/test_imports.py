@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parent.parent
-OURS = {"include", "spark_jobs", "expectations", "dags", "simulator", "benchmark", "tests"}
+OURS = {"include", "published", "spark_jobs", "expectations", "dags", "simulator", "benchmark", "tests"}
 MAY_IMPORT = {
     "include": {"include"},
+    "published": {"published", "include", "deltalake", "pyarrow"},
     "expectations": {"expectations", "include", "great_expectations", "pandas"},
     "spark_jobs": {
         "spark_jobs",

@@ -1,9 +1,7 @@
-"""What people said about alerts (P16): append-only. It stays on an episode that late data or a rebuild moved: same rule, same sensor,
-and the times overlap."""
+"""How people say that they have seen to an alert (P16): append-only. Which episode it is about, even when that has moved: `include/acknowledged.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from include.settings import utc
@@ -43,15 +41,3 @@ def _alert(lake: Lake, alert_id: str) -> Row:
         instead = f"; {found[0]['superseded_by']} took its place" if found[0]["superseded_by"] else ""
         raise Stop(f"alert {found[0]['alert_id']} is retracted: the readings do not bear it out any more{instead}. Nothing was changed.")
     return found[0]
-
-
-def of(alert: Row, said: Iterable[Row]) -> list[Row]:
-    """What people said about this episode, or about one that was where it is now; the latest last."""
-    on_it = (
-        row
-        for row in said
-        if (row["rule"], row["sensor_id"]) == (alert["rule"], alert["sensor_id"])
-        and row["started_at"] <= (alert["ended_at"] or row["started_at"])
-        and alert["started_at"] <= row["seen_until"]
-    )
-    return sorted(on_it, key=lambda row: row["acknowledged_at"])

@@ -6,8 +6,8 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
+from include.acknowledged import said_of
 from include.settings import Settings, iso
-from spark_jobs.runtime import acknowledgements
 from spark_jobs.runtime.small_tables import Row, SmallTables
 
 MOST = 8  # rows of a list that people read before they stop
@@ -89,7 +89,7 @@ def _alerts(settings: Settings) -> str:
 
 
 def _acknowledged(alert: Row, said: list[Row]) -> str:
-    on_it = acknowledgements.of(alert, said)
+    on_it = said_of(alert, said)
     return f", {on_it[-1]['acknowledged_by']}: {on_it[-1]['comment']}" if on_it else ""
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from include.acknowledged import said_of
 from include.tables import PUBLISHED
 from spark_jobs.runtime import acknowledgements
 from spark_jobs.runtime.errors import Stop
@@ -71,7 +72,7 @@ def test_an_alert_opens_splits_moves_and_is_retracted_and_the_acknowledgement_st
     }  # fmt: skip
     said = lake.rows("acknowledgements")
     assert [(row["acknowledged_by"], row["comment"], row["alert_id"]) for row in said] == [("Ada", "the door was open", opened["alert_id"])]
-    assert [row["acknowledged_by"] for row in acknowledgements.of(moved, said)] == ["Ada"]
+    assert [row["acknowledged_by"] for row in said_of(moved, said)] == ["Ada"]
     with pytest.raises(Stop, match=f"{moved['alert_id']} took its place"):
         acknowledgements.acknowledge(place, opened["alert_id"], "Ada", "?")
 
