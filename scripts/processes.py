@@ -1,13 +1,19 @@
-"""Processes that a script has started and written down: which of them live, whoever asks. Standard library only; Linux."""
+"""Servers that a script starts and writes down: which of them live, whoever asks. Standard library only; Linux."""
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import signal
+import subprocess
 import time
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from scripts.problem import Problem
 
 State = dict[str, Any]  # `boot`, and `processes`: by name the number of each, and when it was born
 
@@ -43,6 +49,45 @@ def members(state: State) -> list[int]:
 
 def boot() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+@contextmanager
+def one_at_a_time(file: Path, others: str) -> Iterator[None]:
+    """A lock that opens by itself when its holder dies. `others`: the commands that may have it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Problem(f"another {others} is under way here; wait for it to end.") from None
+        yield
+
+
+def launch(state: State, file: Path, name: str, command: Sequence[str], env: Mapping[str, str], folder: Path, log: Path) -> None:
+    """Start a server in a session of its own, and write it down at once."""
+    with log.open("w", encoding="utf-8") as output:
+        process = subprocess.Popen(
+            command, env=env, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    state["processes"][name] = {"pid": process.pid, "born": born(process.pid)}
+    write_private(file, json.dumps(state) + "\n")
+
+
+def written_down(file: Path) -> State | None:
+    """What was started and not ended yet, or None."""
+    try:
+        state: State = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    if members(state):
+        return state
+    file.unlink()
+    return None
+
+
+def ended_by_themselves(state: State) -> list[str]:
+    living = members(state)
+    return [name for name, process in state["processes"].items() if process["pid"] not in living]
 
 
 def end(state: State, grace_seconds: float) -> list[int]:

@@ -9,24 +9,22 @@ Everything lives in one folder, `.local/cluster` unless another is named: logs, 
 from __future__ import annotations
 
 import argparse
-import fcntl
 import json
 import os
-import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
 from scripts.ports import LOCALHOST, free_port
 from scripts.problem import Problem
-from scripts.processes import State, boot, born, end, members, write_private
+from scripts.processes import State, boot, end, ended_by_themselves, launch, one_at_a_time, written_down
 
 PROJECT = Path(__file__).resolve().parent.parent
 SPARK_HOME = PROJECT / ".local" / "spark" / "lib" / "python3.11" / "site-packages" / "pyspark"
+STATE = "cluster.json"
 MASTER_PORT = 7077
 WORKERS, CORES, MEMORY = 2, 1, "1g"
 START_SECONDS, GRACE_SECONDS = 90, 10
@@ -66,18 +64,8 @@ def start(home: Path, wanted_port: int) -> State:
     try:
         for name, command in commands(home, port, page).items():
             (home / name).mkdir(exist_ok=True)
-            with (home / "logs" / f"{name}.log").open("w", encoding="utf-8") as log:
-                process = subprocess.Popen(
-                    [str(SPARK_HOME / "bin" / "spark-class"), *command],
-                    env=environment(),
-                    cwd=home / name,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-            state["processes"][name] = {"pid": process.pid, "born": born(process.pid)}
-            write_private(home / "cluster.json", json.dumps(state) + "\n")
+            started = [str(SPARK_HOME / "bin" / "spark-class"), *command]
+            launch(state, home / STATE, name, started, environment(), home / name, home / "logs" / f"{name}.log")
         wait_for_workers(home, state)
         return state
     except BaseException:
@@ -88,9 +76,8 @@ def start(home: Path, wanted_port: int) -> State:
 def wait_for_workers(home: Path, state: State) -> None:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
-        for name, process in state["processes"].items():
-            if process["pid"] not in members(state):
-                raise Problem(f"the cluster's {name} ended by itself: see {home / 'logs' / name}.log.")
+        for name in ended_by_themselves(state):
+            raise Problem(f"the cluster's {name} ended by itself: see {home / 'logs' / name}.log.")
         with suppress(OSError):  # nobody listens yet
             if status(state)["aliveworkers"] == WORKERS:
                 return
@@ -109,39 +96,17 @@ def stop(home: Path, state: State) -> None:
     left = end(state, GRACE_SECONDS)
     if left:
         raise Problem(f"processes {left} of the cluster do not end; look at them with ps, then run `make cluster-down` again.")
-    (home / "cluster.json").unlink(missing_ok=True)
+    (home / STATE).unlink(missing_ok=True)
 
 
-def read_state(home: Path) -> State | None:
-    """What was started and not ended yet, or None."""
-    try:
-        state: State = json.loads((home / "cluster.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    return state if members(state) else None
-
-
-def is_whole(state: State) -> bool:
-    living = members(state)
-    return all(process["pid"] in living for process in state["processes"].values())
-
-
-@contextmanager
-def lock(home: Path) -> Iterator[None]:
-    """One command at a time; it opens by itself when its holder dies."""
-    home.mkdir(parents=True, exist_ok=True)
-    with (home / "cluster.lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Problem("another `make cluster` or `make cluster-down` is under way here; wait for it to end.") from None
-        yield
+def lock(home: Path) -> AbstractContextManager[None]:
+    return one_at_a_time(home / "cluster.lock", "`make cluster` or `make cluster-down`")
 
 
 def up(home: Path, port: int) -> int:
     with lock(home):
-        state = read_state(home)
-        if state is not None and not is_whole(state):
+        state = written_down(home / STATE)
+        if state is not None and ended_by_themselves(state):
             stop(home, state)  # what is left of a broken one
             state = None
         word = "is running already" if state else "is running"
@@ -158,7 +123,7 @@ def up(home: Path, port: int) -> int:
 
 def down(home: Path) -> int:
     with lock(home):
-        state = read_state(home)
+        state = written_down(home / STATE)
         if state is None:
             print("The cluster is not running.")
             return 0

@@ -13,11 +13,11 @@ from scripts.airflow_server.following import ENDED, follow, say
 from scripts.airflow_server.home import folder, lock, password
 from scripts.airflow_server.metadata import migrate
 from scripts.airflow_server.names import DAG, USER
-from scripts.airflow_server.servers import ended_by_themselves, read_state, stop
+from scripts.airflow_server.servers import read_state, stop
 from scripts.airflow_server.starting import start
 from scripts.ports import LOCALHOST, free_port
 from scripts.problem import Problem
-from scripts.processes import State
+from scripts.processes import State, ended_by_themselves
 
 PORT = 8080
 

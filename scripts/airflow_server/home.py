@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import base64
-import fcntl
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from include.settings import PROJECT
 from scripts.airflow_server.names import USER
-from scripts.problem import Problem
-from scripts.processes import write_private
+from scripts.processes import one_at_a_time, write_private
 
 HOME = PROJECT / ".local" / "airflow_home"
 ELSEWHERE = "COLDSTORE_AIRFLOW_HOME"
@@ -45,13 +43,5 @@ def password() -> str:
     return kept(folder() / "passwords.json", lambda: {USER: secrets.token_urlsafe(15)})[USER]
 
 
-@contextmanager
-def lock() -> Iterator[None]:
-    """One command at a time; it opens by itself when its holder dies."""
-    folder().mkdir(parents=True, exist_ok=True)
-    with (folder() / "server.lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Problem("another `make run`, `make up` or `make down` is under way here; wait for it to end.") from None
-        yield
+def lock() -> AbstractContextManager[None]:
+    return one_at_a_time(folder() / "server.lock", "`make run`, `make up` or `make down`")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from pathlib import Path
 
 from scripts.airflow_server import home
 from scripts.airflow_server.environment import AIRFLOW, environment
 from scripts.ports import LOCALHOST
 from scripts.problem import Problem
-from scripts.processes import State, born, end, members, write_private
+from scripts.processes import State, end, written_down
+from scripts.processes import launch as launch_one
 
 COMPONENTS = {
     "api-server": ["api-server", "--host", LOCALHOST],
@@ -24,37 +23,13 @@ def state_file() -> Path:
     return home.folder() / "server.json"
 
 
-def ended_by_themselves(state: State) -> list[str]:
-    return [name for name, process in state["processes"].items() if process["pid"] not in members(state)]
-
-
 def read_state() -> State | None:
-    """What was started and not ended yet, or None."""
-    try:
-        state: State = json.loads(state_file().read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    if members(state):
-        return state
-    state_file().unlink()
-    return None
+    return written_down(state_file())
 
 
 def launch(state: State, *names: str) -> None:
-    """Start servers, each in a session of its own, and write each down at once."""
     for name in names:
-        with (home.logs() / f"{name}.log").open("w", encoding="utf-8") as log:
-            process = subprocess.Popen(
-                [AIRFLOW, *COMPONENTS[name]],
-                env=environment(),
-                cwd=home.folder(),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        state["processes"][name] = {"pid": process.pid, "born": born(process.pid)}
-        write_private(state_file(), json.dumps(state) + "\n")
+        launch_one(state, state_file(), name, [AIRFLOW, *COMPONENTS[name]], environment(), home.folder(), home.logs() / f"{name}.log")
 
 
 def stop(state: State) -> None:

@@ -15,9 +15,9 @@ from scripts.airflow_server.configuration import prepare
 from scripts.airflow_server.environment import settings
 from scripts.airflow_server.metadata import migrate, unfinished_runs
 from scripts.airflow_server.names import DAG
-from scripts.airflow_server.servers import COMPONENTS, ended_by_themselves, launch, stop
+from scripts.airflow_server.servers import COMPONENTS, launch, stop
 from scripts.problem import Problem
-from scripts.processes import State, boot
+from scripts.processes import State, boot, ended_by_themselves
 
 START_SECONDS = 180
 
