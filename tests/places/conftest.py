@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.places import report
-from tests.places.places import OnKafka, OnS3, Place
+from tests.places.places import OnCluster, OnKafka, OnS3, Place
 from tests.servers.kafka import Kafka
 from tests.servers.minio import MinIO
 from tests.servers.running import running
@@ -37,14 +37,12 @@ def on_kafka(kafka: Kafka, seaweedfs: SeaweedFS) -> Iterator[OnKafka]:
 
 
 @pytest.fixture(scope="session")
-def on_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A core for each driver: two of them are there at the same time."""
-    home = tmp_path_factory.mktemp("cluster")
-    (home / "spark.conf").write_text("spark.cores.max 1\n")
-    cluster = SparkCluster(home, {})
+def on_cluster(seaweedfs: SeaweedFS, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnCluster]:
+    """Its workers have the keys to the S3 server, but where that is they have to be told."""
+    keys = {name: seaweedfs.environment[name] for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
+    cluster = SparkCluster(tmp_path_factory.mktemp("cluster"), keys)
     cluster.start()
-    place = Place(str(home / "lakes"), {"COLDSTORE_MASTER": cluster.master, "COLDSTORE_SPARK_CONF": str(home / "spark.conf")})
-    place.name = "files, Spark cluster"
+    place = OnCluster(cluster, seaweedfs)
     yield place
     place.stop()
     cluster.stop()

@@ -17,6 +17,7 @@ from tests.oracle.histories import History, Line, iso
 from tests.places.driver import Driver
 from tests.servers.kafka import Kafka
 from tests.servers.s3_server import BUCKET, S3Server
+from tests.servers.spark_cluster import SparkCluster
 
 
 class PlacedLake(TestLake):
@@ -70,6 +71,13 @@ class Place:
 
     def new_driver(self) -> Driver:
         return Driver({**self.environment, "COLDSTORE_LAKE": f"{self.root}/none"})
+
+    def shown(self) -> str:
+        """What it lets people read: what its driver wrote."""
+        return self.driver.said()
+
+    def shown_secrets(self) -> list[str]:
+        return []
 
     def stop(self) -> None:
         if self._driver is not None:
@@ -128,6 +136,9 @@ class OnS3(Place):
     def arrivals(self, folder: str) -> dict[str, int]:
         return {f"s3a://{BUCKET}/{item['Key']}": round(item["LastModified"].timestamp() * 1000) for item in self._listed(folder)}
 
+    def shown_secrets(self) -> list[str]:
+        return [name for name, secret in (("key", self.server.key), ("secret", self.server.secret)) if secret in self.shown()]
+
     def _listed(self, folder: str) -> list[dict[str, Any]]:
         pages = self.server.client().get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{_key(folder)}/")
         return [item for page in pages for item in page.get("Contents", ())]
@@ -145,6 +156,19 @@ class OnKafka(OnS3):
     def deliver(self, lake: PlacedLake, files: list[tuple[int, list[bytes]]]) -> None:
         for number, (arrived_ms, lines) in enumerate(files):
             self.broker.receives(self.topic, *lines, arrived_ms=arrived_ms, partition=number % 2)
+
+
+class OnCluster(OnS3):
+    """Executors are processes of a Spark cluster; the lake lies on an S3 server."""
+
+    def __init__(self, cluster: SparkCluster, server: S3Server) -> None:
+        super().__init__(server, "cluster")
+        self.name, self.cluster = "SeaweedFS, Spark cluster", cluster
+        (cluster.home / "spark.conf").write_text("spark.cores.max 1\n")  # two drivers are there at the same time
+        self.environment |= {"COLDSTORE_MASTER": cluster.master, "COLDSTORE_SPARK_CONF": str(cluster.home / "spark.conf")}
+
+    def shown(self) -> str:
+        return super().shown() + self.cluster.texts() + " ".join(self.cluster.processes.values())
 
 
 def _key(path: str) -> str:

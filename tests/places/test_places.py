@@ -34,6 +34,7 @@ def test_a_history_with_a_crash_gives_the_oracles_tables(fixture: str, request: 
     difference = differences(tables(lake), oracle_tables(as_arrived(told, lake))) or doubled(lake)
     report.places.append((place.name, PASSES, len(told.lines), not difference, time.monotonic() - began))
     assert not difference
+    assert place.shown() and not place.shown_secrets()
 
     versions = {table: lake.version(table) for table in PUBLISHED}
     assert lake.passes(as_of(told)).startswith("published")
