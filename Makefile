@@ -54,8 +54,8 @@ line: setup ## source=… position=…: the raw line behind a reading or a quara
 rebuild: setup ## from=… to=… [apply=1] [tell=1]: these days anew, beside the live tables: what differs, and swap it in
 	@$(SPARK) -m spark_jobs.rebuild_tables --from "$$from" --to "$$to" --apply "$$apply" --tell "$$tell"
 
-ack: setup ## alert=… by=… why=…: write down that somebody has seen to an alert
-	@$(SPARK) -m spark_jobs.acknowledge_alert --alert "$$alert" --by "$$by" --why "$$why"
+ack: $(LOCAL)/spark/.done ## alert=… by=… why=…: write down that somebody has seen to an alert
+	@$(SPARK) -m scripts.acknowledge --alert "$$alert" --by "$$by" --why "$$why"
 
 accept: setup ## run=… by=… why=…: publish a held run all the same
 	@$(SPARK) -m spark_jobs.accept_run --run "$$run" --by "$$by" --why "$$why"

@@ -16,9 +16,11 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from include.reference import FILES
 from include.settings import SettingError, Settings, iso
 from include.tables import TABLES
-from published.snapshot import NoSnapshot, Snapshot, published
+from published.refused import Refused
+from published.snapshot import Snapshot, published
 from spark_jobs.runtime import reference
 from spark_jobs.runtime.errors import Stop
 
@@ -42,7 +44,7 @@ def connected(snapshot: Snapshot, settings: Settings) -> duckdb.DuckDBPyConnecti
     for name in snapshot.tables:
         connection.register(name, snapshot.dataset(name))
     for file, rows in reference.check(settings).items():
-        fields = next(each.fields for each in reference.FILES if each.name == file)
+        fields = next(each.fields for each in FILES if each.name == file)
         connection.register(file, pa.Table.from_pylist(rows, pa.schema([(field.name, KINDS[field.type]) for field in fields])))
     connection.execute("SET enable_external_access = false; SET lock_configuration = true")
     return connection
@@ -158,7 +160,7 @@ def shell(connection: duckdb.DuckDBPyConnection, snapshot: Snapshot) -> None:
 def told(command: str) -> str:
     word, *rest = command.split()
     if word == ".tables":
-        files = {file.name: f"{file.name}.csv as it is now: {', '.join(field.name for field in file.fields)}" for file in reference.FILES}
+        files = {file.name: f"{file.name}.csv as it is now: {', '.join(field.name for field in file.fields)}" for file in FILES}
         return "\n".join(f"{name:<18} {told}" for name, told in ({name: table.meaning for name, table in TABLES.items()} | files).items())
     if word == ".columns" and rest and rest[0] in TABLES:
         return "\n".join(f"{column.name:<22} {column.type.partition('<')[0]:<10} {column.meaning}" for column in TABLES[rest[0]].columns)
@@ -183,7 +185,7 @@ def main() -> int:
         rows = answer(connection, given.statement)
         write(rows, given.form)
         print(f"{len(rows):,} row{'s' * (len(rows) != 1)}; {snapshot}", file=sys.stderr)
-    except (Mistake, NoSnapshot, SettingError, Stop) as problem:
+    except (Mistake, Refused, SettingError, Stop) as problem:
         print(problem, file=sys.stderr)
         return 1
     return 0

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parent.parent
-OURS = {"include", "published", "spark_jobs", "expectations", "dags", "simulator", "benchmark", "tests"}
+OURS = {"include", "published", "board", "spark_jobs", "expectations", "dags", "simulator", "benchmark", "tests"}
 MAY_IMPORT = {
     "include": {"include"},
     "published": {"published", "include", "deltalake", "pyarrow"},
+    "board": {"board", "published", "include", "airflow", "fastapi", "jinja2"},
     "expectations": {"expectations", "include", "great_expectations", "pandas"},
     "spark_jobs": {
         "spark_jobs",
@@ -31,7 +32,7 @@ MAY_IMPORT = {
         "urllib3",
         "confluent_kafka",
     },
-    "dags": {"dags", "spark_tasks", "include", "airflow"},
+    "dags": {"dags", "include", "published", "airflow"},
     "simulator": {"simulator", "numpy", "zstandard", "msgspec"},
 }
 

@@ -21,6 +21,7 @@ def configuration(port: int, is_scheduling: bool) -> configparser.ConfigParser:
         {
             "core": {
                 "dags_folder": PROJECT / "dags",
+                "plugins_folder": PROJECT / "plugins",
                 "executor": "LocalExecutor",
                 "parallelism": 4 if given_address() else 2,  # processes started in advance; the pool lets one task run at a time
                 "load_examples": False,

@@ -1,105 +1,14 @@
-"""The reference files: sensors, limits and suppressions, checked line by line before a run writes anything."""
+"""The reference files of a lake, read and checked before a run writes anything. What they may say: `include/reference.py`."""
 
 from __future__ import annotations
 
-import csv
-import io
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
+from include.reference import FILES, BrokenReference, Rows, parsed
 from include.settings import Settings
 from spark_jobs.runtime import storage
 from spark_jobs.runtime.errors import Stop
-
-
-def _text(cell: str) -> str:
-    return cell
-
-
-def _time(cell: str) -> datetime:
-    """A date, or a time with or without an offset: people write these files by hand, and without one UTC is meant."""
-    moment = datetime.fromisoformat(cell)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
-
-def _degrees(cell: str) -> float:
-    degrees = float(cell)
-    if not math.isfinite(degrees):
-        raise ValueError
-    return degrees
-
-
-def _whole_seconds(cell: str) -> int:
-    seconds = int(cell)
-    if seconds <= 0:
-        raise ValueError
-    return seconds
-
-
-@dataclass(frozen=True)
-class Field:
-    name: str
-    type: str
-    parse: Callable[[str], Any]
-    required: bool = False
-
-
-@dataclass(frozen=True)
-class ReferenceFile:
-    name: str
-    fields: tuple[Field, ...]
-    intervals: tuple[str, str]
-    unique: str = ""
-
-
-FILES = (
-    ReferenceFile(
-        "sensors",
-        (
-            Field("sensor_id", "string", _text, required=True),
-            Field("store_id", "string", _text, required=True),
-            Field("active_from", "timestamp", _time),
-            Field("retired_at", "timestamp", _time),
-            Field("silent_after_s", "bigint", _whole_seconds),
-            Field("expected_every_s", "bigint", _whole_seconds),
-        ),
-        intervals=("active_from", "retired_at"),
-        unique="sensor_id",
-    ),
-    ReferenceFile(
-        "limits",
-        (
-            Field("store_id", "string", _text, required=True),
-            Field("valid_from", "timestamp", _time),
-            Field("valid_to", "timestamp", _time),
-            Field("low_c", "double", _degrees),
-            Field("high_c", "double", _degrees),
-        ),
-        intervals=("valid_from", "valid_to"),
-    ),
-    ReferenceFile(
-        "suppressions",
-        (
-            Field("store_id", "string", _text, required=True),
-            Field("sensor_id", "string", _text),
-            Field("rule", "string", _text),
-            Field("from", "timestamp", _time),
-            Field("to", "timestamp", _time),
-            Field("reason", "string", _text),
-        ),
-        intervals=("from", "to"),
-    ),
-)
-
-Rows = list[dict[str, Any]]
-
-
-class BrokenReference(Stop):
-    def __init__(self, file: str, line: int, problem: str) -> None:
-        super().__init__(f"{file}.csv line {line}: {problem}; nothing was changed. Correct the file and run the pass again.")
 
 
 @dataclass(frozen=True)
@@ -119,61 +28,8 @@ def load(settings: Settings) -> Reference:
 
 
 def check(settings: Settings) -> dict[str, Rows]:
-    """Read and check all files; a broken one stops the run with file, line and what to do."""
-    return {file.name: _read(file, _text_of(file, settings)) for file in FILES}
-
-
-def _text_of(file: ReferenceFile, settings: Settings) -> str:
+    """A broken file stops the run with file, line and what to do."""
     try:
-        return storage.read_text(f"{settings.lake}/reference/{file.name}.csv") or ""
-    except UnicodeDecodeError as odd:
-        line = odd.object[: odd.start].count(b"\n") + 1
-        raise BrokenReference(file.name, line, "it is not UTF-8 text") from None
-
-
-def _read(file: ReferenceFile, text: str) -> Rows:
-    table = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=None))
-    header = [name.strip() for name in next(table, [])]
-    if not header:
-        return []
-    missing = [field.name for field in file.fields if field.name not in header]
-    if missing:
-        raise BrokenReference(file.name, 1, f"the column {missing[0]} is missing")
-    rows: Rows = []
-    seen: dict[str, int] = {}
-    for cells in table:
-        if not any(cell.strip() for cell in cells):
-            continue
-        row = _row(file, table.line_num, dict(zip(header, cells, strict=False)))
-        if file.unique:
-            first = seen.setdefault(row[file.unique], table.line_num)
-            if first != table.line_num:
-                raise BrokenReference(file.name, table.line_num, f"{file.unique} {row[file.unique]} stands in line {first} already")
-        rows.append(row)
-    return rows
-
-
-def _row(file: ReferenceFile, line: int, cells: dict[str, str]) -> dict[str, Any]:
-    row: dict[str, Any] = {"line": line}
-    for field in file.fields:
-        cell = (cells.get(field.name) or "").strip()
-        if cell == "" and field.required:
-            raise BrokenReference(file.name, line, f"{field.name} is empty")
-        try:
-            row[field.name] = field.parse(cell) if cell else None
-        except ValueError:
-            raise BrokenReference(file.name, line, f"{field.name} {cell!r} cannot be read as {_kind(field)}") from None
-    start, end = (row[name] for name in file.intervals)
-    if start is not None and end is not None and end < start:
-        raise BrokenReference(file.name, line, f"{file.intervals[1]} {_cell(end)} lies before {file.intervals[0]} {_cell(start)}")
-    return row
-
-
-def _kind(field: Field) -> str:
-    if field.parse is _time:
-        return "a time like 2025-11-08T15:30:00Z"
-    return "a number" if field.parse is _degrees else "a whole number of seconds above 0"
-
-
-def _cell(moment: datetime) -> str:
-    return moment.isoformat().replace("+00:00", "Z")
+        return {file.name: parsed(file.name, storage.read(f"{settings.lake}/reference/{file.name}.csv") or b"") for file in FILES}
+    except BrokenReference as broken:
+        raise Stop(str(broken)) from None

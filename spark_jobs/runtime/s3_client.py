@@ -15,7 +15,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from urllib3.exceptions import HTTPError
 
-from include.s3 import endpoint, region
+from include.s3 import CONNECT_S, READ_S, endpoint, region
 from include.settings import S3
 from spark_jobs.runtime.errors import Stop
 
@@ -37,8 +37,8 @@ def client() -> Any:
         region_name=region(),
         endpoint_url=endpoint() or None,
         config=Config(
-            connect_timeout=5,
-            read_timeout=30,
+            connect_timeout=CONNECT_S,
+            read_timeout=READ_S,
             retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
             s3={"addressing_style": "path" if endpoint() else "auto"},
             request_checksum_calculation="when_required",  # servers other than Amazon's do not know the newer ones

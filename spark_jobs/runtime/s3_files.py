@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import cache
 from typing import Any, BinaryIO, cast
-from urllib.parse import urlsplit
 
 from botocore.exceptions import ClientError
 from pyarrow.fs import FileSystem, S3FileSystem, SubTreeFileSystem
 
 from include import s3
-from include.s3 import endpoint, region
 from include.settings import S3
 from spark_jobs.runtime.entry import Entry, Seen, is_hidden
 from spark_jobs.runtime.errors import Stop
@@ -175,10 +173,7 @@ def arrow_files(place: str) -> FileSystem:
 
 @cache
 def _arrow() -> S3FileSystem:
-    if not endpoint():
-        return S3FileSystem(region=region())
-    address = urlsplit(endpoint())
-    return S3FileSystem(region=region(), endpoint_override=address.netloc, scheme=address.scheme, connect_timeout=5, request_timeout=30)
+    return S3FileSystem(**s3.arrow_options())
 
 
 def delta_options(place: str) -> dict[str, str]:

@@ -9,9 +9,8 @@ import pytest
 
 from include.acknowledged import said_of
 from include.tables import PUBLISHED
-from spark_jobs.runtime import acknowledgements
-from spark_jobs.runtime.errors import Stop
-from spark_jobs.runtime.lake import Lake
+from published.acknowledging import acknowledge
+from published.refused import Refused
 from tests.lakes import TestLake, a_reading, every, moment
 
 LIMITS = ("store_id,valid_from,valid_to,low_c,high_c", "store-1,,,-1,5")
@@ -39,11 +38,10 @@ def test_an_alert_opens_splits_moves_and_is_retracted_and_the_acknowledgement_st
     assert (opened["status"], opened["severity"], opened["peak"], opened["suppressed_by"]) == ("open", "critical", 9.0, "defrost")
     assert (opened["started_at"], opened["ended_at"], opened["limit_high_c"], opened["revision"]) == (moment("10:05"), None, 5.0, 0)
     assert told(lake) == {("opened", "10:05:00"): 1}
-    place = Lake(lake.spark, lake.settings)
-    acknowledgements.acknowledge(place, opened["alert_id"][:8], "Ada", "the door was open")
+    acknowledge(lake.settings.lake, opened["alert_id"][:8], "Ada", "the door was open")
     for wrong, said in (("ffffffff", "there is no alert"), ("", "there is no alert"), (opened["alert_id"][:3], "at least its first 6")):
-        with pytest.raises(Stop, match=said):
-            acknowledgements.acknowledge(place, wrong, "Ada", "?")
+        with pytest.raises(Refused, match=said):
+            acknowledge(lake.settings.lake, wrong, "Ada", "?")
 
     lake.receives(a_reading(clock="10:12:30", temperature=4.5), arrived="10:22")  # inside by 0.5: it had cleared in between
     second = lake.passes(as_of="10:23")
@@ -73,8 +71,8 @@ def test_an_alert_opens_splits_moves_and_is_retracted_and_the_acknowledgement_st
     said = lake.rows("acknowledgements")
     assert [(row["acknowledged_by"], row["comment"], row["alert_id"]) for row in said] == [("Ada", "the door was open", opened["alert_id"])]
     assert [row["acknowledged_by"] for row in said_of(moved, said)] == ["Ada"]
-    with pytest.raises(Stop, match=f"{moved['alert_id']} took its place"):
-        acknowledgements.acknowledge(place, opened["alert_id"], "Ada", "?")
+    with pytest.raises(Refused, match=f"{moved['alert_id']} took its place"):
+        acknowledge(lake.settings.lake, opened["alert_id"], "Ada", "?")
 
     versions, events = {table: lake.version(table) for table in PUBLISHED}, lake.rows("alert_events", "event_id")
     lake.passes(as_of="10:25")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.runtime.acknowledgements import acknowledge
+from published.acknowledging import acknowledge
 from spark_jobs.runtime.errors import Held
-from spark_jobs.runtime.lake import Lake
 from tests.lakes import TestLake, a_reading, every
 
 GARBAGE = [b"garbage"] * 200
@@ -23,7 +22,7 @@ def told_lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     lake.receives(*every(60, "10:10", "10:30", temperature=8.25), a_reading("sensor-3", "10:29", "store-2"), arrived="10:30")
     lake.passes(as_of="10:30")
     alert = lake.one("alerts", rule="too_warm", status="open")
-    acknowledge(Lake(None, lake.settings), alert["alert_id"], "Ada", "the door was open")
+    acknowledge(lake.settings.lake, alert["alert_id"], "Ada", "the door was open")
     lake.receives(*GARBAGE, arrived="10:40")
     with pytest.raises(Held):
         lake.passes(as_of="10:40")

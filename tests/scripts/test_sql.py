@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from include.settings import PROJECT
-from published.snapshot import NoSnapshot, published
+from published.refused import Refused
+from published.snapshot import published
 from scripts.sql import Mistake, answer, connected
 from tests.lakes import TestLake, moment
 
@@ -90,7 +91,7 @@ def test_mistakes_are_told_in_a_line_or_two(told_lake: TestLake) -> None:
 
 
 def test_a_lake_without_a_published_run_says_so(tmp_path: Path) -> None:
-    with pytest.raises(NoSnapshot, match="has no published run yet: take a pass first"):
+    with pytest.raises(Refused, match="has no published run yet: take a pass first"):
         published(str(tmp_path))
 
 

@@ -1,0 +1,1 @@
+"""The store board: pages in Airflow's navigation, drawn from the published snapshot on the server; they work without internet and without scripts."""
