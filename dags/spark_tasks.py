@@ -29,7 +29,7 @@ DEFAULTS: dict[str, Any] = {
 
 def as_of(params: Any, dag_run: Any) -> str:
     """The run's clock: what a person asked for, else the end of the data interval, else (a manual run has none) when it was due."""
-    asked = params["as_of"]
+    asked = params.get("as_of")
     if not asked:
         return iso(dag_run.data_interval_end or dag_run.run_after)
     try:

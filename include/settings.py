@@ -53,6 +53,8 @@ class Settings:
     completeness_warning: float = 0.90
     late_warning: float = 0.10
     stale_after_s: int = 1800
+    # a rebuild from Airflow that changes more rows than this waits for a person's approval
+    rebuild_approval_rows: int = 100
     # the lease on the lake
     lease_s: int = 60
     # alerts by webhook; address and secret are kept out of whatever prints the settings

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from include.tables import PUBLISHED
+from spark_jobs.compare_day import compare_day
 from spark_jobs.rebuild_tables import rebuild_tables
+from spark_jobs.runtime import run as runs
 from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.lake import Lake
-from tests.lakes import TestLake, a_reading, every, moment
+from spark_jobs.swap_day import swap_day
+from tests.lakes import DAY, TestLake, a_reading, at, every, moment
 
 HEAD = "store_id,valid_from,valid_to,low_c,high_c"
 
@@ -38,14 +44,40 @@ def test_a_rebuild_differs_only_after_a_limit_changed_and_is_swapped_in_when_ask
     assert rebuilt(lake) > 0
     said = capsys.readouterr().out
     assert "Nothing was changed" in said and "too_warm" in said
+    place = Lake(lake.spark, lake.settings)
+    with pytest.raises(Stop, match=r"4 rows of 2025-11-08 are not as a rebuild makes them \(alerts 4\)") as differs:
+        compare_day(place, DAY, "nightly", must_be_equal=True)
+    assert "trigger rebuild_day for 2025-11-08" in str(differs.value)
+    told = json.loads((lake.place / "control/comparisons/nightly.json").read_text())
+    assert (told["day"], told["rows"]) == (DAY, 4)
+    (alerts,) = (each for each in told["tables"] if each["table"] == "alerts")
+    assert alerts["actions"] == {"update": 4}
+    warm = sorted(line for line in alerts["shown"] if "too_warm" in line)
+    assert [line.partition(": ")[2] for line in warm] == [
+        "status resolved → retracted",
+        "ended_at none → 2025-11-08T10:30:00Z; status open → retracted",
+    ]
+    assert [line.partition(": ")[2] for line in alerts["shown"] if line not in warm] == ["limit_high_c 5 → 8"] * 2
+    live = Lake(lake.spark, replace(lake.settings, run_id="scheduled__1", as_of=at("10:30")))
+    runs.begin(live, runs.history(live))
+    with pytest.raises(Stop, match="run scheduled__1 is under way"):
+        swap_day(place, DAY, told["fingerprint"], "")
+    lake.passes(as_of="10:30")  # finds that it is dead
+    with pytest.raises(Stop, match="has changed since it was compared, 4 rows now: nothing was swapped in"):
+        swap_day(place, DAY, "another", "")
     assert {table: lake.version(table) for table in PUBLISHED} == versions
 
-    assert rebuilt(lake, is_applied=True) > 0
+    swap_day(place, DAY, told["fingerprint"], "approved by Ada: the limit was wrong")
     warm = [(row["started_at"], row["status"]) for row in lake.rows("alerts", "started_at") if row["rule"] == "too_warm"]
     crossing = moment("00:00").replace(day=7, hour=23, minute=50)
     assert warm == [(crossing, "resolved"), (moment("10:00"), "retracted"), (moment("10:08"), "retracted")]
     run = lake.rows("runs", "number")[-1]
-    assert (run["run_id"], run["status"], run["lines_read"]) == ("rebuild-000003", "published", 0)
+    assert (run["run_id"], run["status"], run["lines_read"]) == ("rebuild-000005", "published", 0)
+    assert run["note"] == "approved by Ada: the limit was wrong"
+    count = len(lake.rows("runs"))
+    swap_day(place, DAY, told["fingerprint"], "approved by Ada: the limit was wrong")  # Airflow tries it again
+    compare_day(place, DAY, "nightly", must_be_equal=True)
+    assert len(lake.rows("runs")) == count
     changed = [(row["change"], row["is_historic"]) for row in lake.rows("alert_events") if row["run_id"] == run["run_id"]]
     assert changed == [("retracted", True), ("retracted", True)]
     assert rebuilt(lake) == 0
