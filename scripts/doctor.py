@@ -25,7 +25,17 @@ LOCAL = PROJECT / ".local"
 GOOD, WARNING, BAD = "good", "look", "BAD"
 DISK_GB, LAKE_GB, MEMORY_GB = 4, 2, 4
 # Read elsewhere than in `Settings`.
-OTHERS = ("AIRFLOW_HOME", "AIRFLOW_PORT", "CLUSTER_PORT", "POSTGRES_PASSWORD", "HISTORIES", "CRASHES", "REAL_DATA", "REAL_DATA_LINES")
+OTHERS = (
+    "AIRFLOW_HOME",
+    "AIRFLOW_PORT",
+    "AIRFLOW_USERS",
+    "CLUSTER_PORT",
+    "POSTGRES_PASSWORD",
+    "HISTORIES",
+    "CRASHES",
+    "REAL_DATA",
+    "REAL_DATA_LINES",
+)
 
 
 @dataclass(frozen=True)

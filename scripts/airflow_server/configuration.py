@@ -6,9 +6,8 @@ import configparser
 import io
 
 from include.settings import PROJECT
-from scripts.airflow_server.home import folder, kept, logs, new_secrets, password
+from scripts.airflow_server.home import folder, kept, logs, new_secrets, password, users
 from scripts.airflow_server.metadata import given_address, own_address
-from scripts.airflow_server.names import USER
 from scripts.ports import LOCALHOST
 from scripts.processes import write_private
 
@@ -27,7 +26,7 @@ def configuration(port: int, is_scheduling: bool) -> configparser.ConfigParser:
                 "load_examples": False,
                 "fernet_key": own["fernet_key"],
                 "execution_api_server_url": f"{address}/execution/",
-                "simple_auth_manager_users": f"{USER}:admin",
+                "simple_auth_manager_users": ",".join(f"{name}:{role}" for name, role in users().items()),
                 "simple_auth_manager_all_admins": False,
                 "simple_auth_manager_passwords_file": folder() / "passwords.json",
             },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -12,10 +13,12 @@ from pathlib import Path
 
 from include.settings import PROJECT
 from scripts.airflow_server.names import USER
+from scripts.problem import Problem
 from scripts.processes import one_at_a_time, write_private
 
 HOME = PROJECT / ".local" / "airflow_home"
-ELSEWHERE = "COLDSTORE_AIRFLOW_HOME"
+ELSEWHERE, OTHERS = "COLDSTORE_AIRFLOW_HOME", "COLDSTORE_AIRFLOW_USERS"
+ROLES = ("viewer", "user", "op", "admin")  # of Airflow's own: look, trigger and acknowledge, configure, everything
 
 
 def folder() -> Path:
@@ -39,8 +42,27 @@ def new_secrets() -> dict[str, str]:
     return {"fernet_key": fernet_key, "jwt_secret": secrets.token_hex(64), "secret_key": secrets.token_hex(32)}
 
 
+def users() -> dict[str, str]:
+    """Who may log in, and in which role."""
+    found = {USER: "admin"}
+    for part in filter(None, os.environ.get(OTHERS, "").split(",")):
+        name, _, role = (word.strip() for word in part.partition(":"))
+        if not re.fullmatch(r"[\w.@-]+", name) or role not in ROLES or name in found:
+            raise Problem(
+                f"{OTHERS}: {part!r} is no user of their own with a role; write it like ada:user,store-7:viewer (roles: {', '.join(ROLES)})."
+            )
+        found[name] = role
+    return found
+
+
 def password() -> str:
-    return kept(folder() / "passwords.json", lambda: {USER: secrets.token_urlsafe(15)})[USER]
+    """That of the first user; each has one, made at random."""
+    file = folder() / "passwords.json"
+    known = kept(file, dict)
+    if missing := users().keys() - known.keys():
+        known |= {name: secrets.token_urlsafe(15) for name in sorted(missing)}
+        write_private(file, json.dumps(known) + "\n")
+    return known[USER]
 
 
 def lock() -> AbstractContextManager[None]:

@@ -79,6 +79,22 @@ def test_secrets_are_made_once_and_differ_between_installations(home: Path, tmp_
     assert min(map(len, first)) >= 20
 
 
+def test_each_user_has_a_role_and_a_password_that_stays(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = json.loads((prepared(home) / "passwords.json").read_text())
+    monkeypatch.setenv("COLDSTORE_AIRFLOW_USERS", "ada:user, store-7:viewer")
+    then = json.loads((prepared(home) / "passwords.json").read_text())
+    assert list(then) == ["admin", "ada", "store-7"] and len(set(then.values())) == 3
+    assert first == {"admin": then["admin"]}
+    assert configuration_of(home)["core"]["simple_auth_manager_users"] == "admin:admin,ada:user,store-7:viewer"
+
+
+@pytest.mark.parametrize("wrong", ["ada", "ada:boss", ":viewer", "a b:viewer", "admin:viewer"])
+def test_a_user_without_a_role_is_refused(home: Path, monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+    monkeypatch.setenv("COLDSTORE_AIRFLOW_USERS", wrong)
+    with pytest.raises(Problem, match="COLDSTORE_AIRFLOW_USERS"):
+        prepared(home)
+
+
 # --- configuration ------------------------------------------------------------------------------------------------------------------------
 
 
