@@ -8,13 +8,13 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from airflow.api_fastapi.app import get_auth_manager
-from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import FastAPI, Form, HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, select_autoescape
 
-from board import pictures
+from board import incidents, pictures
 from include.reference import BrokenReference, parsed
 from include.settings import Settings
 from published import board
@@ -23,7 +23,7 @@ from published.files import read
 from published.refused import Refused
 from published.snapshot import Snapshot, opened, published
 
-DAG = "coldstore_pipeline"
+DAG, DAGS = "coldstore_pipeline", ("coldstore_pipeline", "rebuild_day")
 TEMPLATES = Path(__file__).parent / "templates"
 LEGEND = (
     ("average", "average"), ("range", "lowest to highest"), ("limit", "limits"), ("outage", "silent"), ("door", "door open"),
@@ -32,12 +32,13 @@ LEGEND = (
 SPANS = ((24, "24 hours"), (72, "3 days"), (168, "7 days"))
 pages = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=select_autoescape())
 pages.globals["style"] = (TEMPLATES / "style.css").read_text(encoding="utf-8")
+pages.filters["commands"] = incidents.commands
 KEPT: dict[tuple[str, str, int], tuple[list[board.Store], dict[str, str]]] = {}
 app = FastAPI(title="Cold stores", docs_url=None, redoc_url=None, openapi_url=None)
 
 
-def may(user: Any, method: Any) -> bool:
-    return bool(get_auth_manager().is_authorized_dag(method=method, details=DagDetails(id=DAG), user=user))
+def may(user: Any, method: Any, dag_id: str = DAG, entity: DagAccessEntity | None = None) -> bool:
+    return bool(get_auth_manager().is_authorized_dag(method=method, access_entity=entity, details=DagDetails(id=dag_id), user=user))
 
 
 def look(user: Any) -> None:
@@ -86,6 +87,20 @@ def acknowledged(
     except Refused as refused:
         return problem(request, "Not acknowledged", str(refused), 409, back)
     return RedirectResponse(f"{back}#{quote(alert_id)}", status_code=303)
+
+
+@app.get("/incident", response_class=HTMLResponse)
+def incident(request: Request, user: GetUserDep, dag_id: str, run_id: str, task_id: str, map_index: str = "-1") -> HTMLResponse:
+    if dag_id not in DAGS or not may(user, "GET", dag_id, DagAccessEntity.TASK_INSTANCE):
+        raise HTTPException(403, "your role may not see this task")
+    number = int(map_index) if map_index.removeprefix("-").isdigit() else -1
+    failed = incidents.of_task(dag_id, run_id, task_id, number)
+    if failed is None:
+        return problem(request, "No such task", f"{dag_id} has no run {run_id} with a task {task_id}.", 404)
+    if failed.found is None:
+        return problem(request, "No incident", f"{task_id} of {run_id} is {failed.state}: nothing went wrong.", 200)
+    named = {"dag_id": dag_id, "run_id": run_id, "task_id": task_id, "state": failed.state, "attempt": failed.attempt}
+    return shown(request, "incident.html", found=failed.found, runbook=incidents.section(failed.found["kind"]), **named)
 
 
 def board_of(snapshot: Snapshot) -> tuple[list[board.Store], dict[str, str]]:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from dags.lake_job import LakeJob
 from include.settings import PROJECT, SettingError, Settings, iso, utc
 
 POOL = "lake_writer"  # one slot: backfills and other DAGs do not heed a DAG's own max_active_runs
@@ -76,9 +76,9 @@ def require_receiver(context: Any) -> None:
     require_connection(context)
 
 
-def spark_task(job: str, doc: str, requires: Callable[[Any], None] = require_connection, **settings: Any) -> SparkSubmitOperator:
+def spark_task(job: str, doc: str, requires: Callable[[Any], None] = require_connection, **settings: Any) -> LakeJob:
     """The task that submits `spark_jobs/<job>.py`."""
-    return SparkSubmitOperator(
+    return LakeJob(
         task_id=job,
         doc_md=doc,
         name=job,

@@ -13,7 +13,7 @@ OURS = {"include", "published", "board", "spark_jobs", "expectations", "dags", "
 MAY_IMPORT = {
     "include": {"include"},
     "published": {"published", "include", "deltalake", "pyarrow"},
-    "board": {"board", "published", "include", "airflow", "fastapi", "jinja2"},
+    "board": {"board", "published", "include", "airflow", "fastapi", "jinja2", "markupsafe", "sqlalchemy"},
     "expectations": {"expectations", "include", "great_expectations", "pandas"},
     "spark_jobs": {
         "spark_jobs",

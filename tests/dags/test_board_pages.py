@@ -63,7 +63,7 @@ class Person:
 
 
 class AuthManager:
-    def is_authorized_dag(self, *, method: str, details: Any, user: Person) -> bool:
+    def is_authorized_dag(self, *, method: str, access_entity: Any, details: Any, user: Person) -> bool:
         return details.id == "coldstore_pipeline" and method in user.methods
 
 
