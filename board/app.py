@@ -98,7 +98,7 @@ def incident(request: Request, user: GetUserDep, dag_id: str, run_id: str, task_
     if failed is None:
         return problem(request, "No such task", f"{dag_id} has no run {run_id} with a task {task_id}.", 404)
     if failed.found is None:
-        return problem(request, "No incident", f"{task_id} of {run_id} is {failed.state}: nothing went wrong.", 200)
+        return problem(request, "No incident", f"{task_id} of {run_id} is {failed.state}: there is no incident to tell of.", 200)
     named = {"dag_id": dag_id, "run_id": run_id, "task_id": task_id, "state": failed.state, "attempt": failed.attempt}
     return shown(request, "incident.html", found=failed.found, runbook=incidents.section(failed.found["kind"]), **named)
 

@@ -17,7 +17,7 @@ from include.settings import PROJECT, Settings
 from published.incident import facts
 
 RUNBOOK = PROJECT / "docs" / "runbook.md"
-COMMAND = re.compile(r"(make [a-z]+(?: \w+=\S+)*|COLDSTORE_\w+|spark\.driver\.memory|&lt;lake&gt;\S*)")
+COMMAND = re.compile(r"(make [a-z]+(?: \w+=\S+)*|COLDSTORE_\w+|spark\.driver\.memory|&lt;lake&gt;[\w/]*)")
 NOBODY_SAID = "The task's own process ended before it could say why: it was killed, or its machine went down."
 
 

@@ -39,8 +39,10 @@ def of_failure(failure: str) -> dict[str, Any]:
 def facts(lake: str) -> dict[str, Any]:
     """Where the lake itself cannot be reached, that is the fact."""
     try:
-        run, batch = _json(f"{lake}/control/run.json"), _json(f"{lake}/control/begun.json")
-        return {"run": run, "batch": _input(batch), "versions": _versions(lake), "books": _books(lake, run)}
+        run, batch, ended = _json(f"{lake}/control/run.json"), _json(f"{lake}/control/begun.json"), _ended(lake)
+        if run:
+            run["has_ended"] = run["number"] in ended  # then the one that failed had not begun
+        return {"run": run, "batch": _input(batch), "versions": _versions(lake), "books": _books(lake, max(ended.values(), default=0))}
     except Exception as error:  # whatever it is: the page must come up
         return {"unreachable": f"{type(error).__name__}: {str(error).splitlines()[0][:300] if str(error) else ''}"}
 
@@ -71,11 +73,20 @@ def _versions(lake: str) -> dict[str, list[int | None]]:
     return found
 
 
-def _books(lake: str, run: dict[str, Any]) -> dict[str, int]:
-    """What the run has taken so far, and no run has booked yet."""
+def _ended(lake: str) -> dict[int, int]:
+    """Runs that were published, held or found dead: their numbers, and the last batch that each has booked."""
+    try:
+        rows = opened(lake, "runs").to_pyarrow_dataset().to_table(columns=["number", "booked_until"]).to_pylist()
+    except TableNotFoundError:
+        return {}
+    return {row["number"]: row["booked_until"] or 0 for row in rows}
+
+
+def _books(lake: str, booked_until: int) -> dict[str, int]:
+    """What was taken so far, and no run has booked yet."""
     try:
         batches = opened(lake, "batches").to_pyarrow_dataset()
     except TableNotFoundError:
         return {}
-    rows = batches.to_table(columns=list(BOOKS), filter=ds.field("seq") > run.get("booked_until", 0))
+    rows = batches.to_table(columns=list(BOOKS), filter=ds.field("seq") > booked_until)
     return {name: pc.sum(rows[name]).as_py() or 0 for name in BOOKS}

@@ -85,6 +85,9 @@ def test_advice_names_the_run_and_facts_come_from_the_lake(lake: Path) -> None:
         "more_files": 5,
     }
     assert found["versions"]["alerts"] == [0, 0] and "quarantine" not in found["versions"]
+    assert found["run"]["run_id"] == "morning" and not found["run"]["has_ended"]
+    (lake / "control/run.json").write_text('{"run_id": "night", "number": 1}')
+    assert of_failure(failure(*SAID["held"]))["run"]["has_ended"]
 
 
 def test_a_lake_that_cannot_be_reached_is_a_fact_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +171,7 @@ def test_the_page_has_all_that_the_engineer_needs_at_three_in_the_morning(page: 
 
 
 def test_a_task_without_an_incident_says_so(page: Any) -> None:
-    assert "is success: nothing went wrong" in words(page(Failed("success", 1, None), "GET").text)
+    assert "is success: there is no incident to tell of" in words(page(Failed("success", 1, None), "GET").text)
     assert page(None, "GET").status_code == 404
 
 
