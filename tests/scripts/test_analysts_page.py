@@ -1,4 +1,4 @@
-"""docs/analysts.md: every example runs, and the three ways to ask a question give the same answer."""
+"""docs/analysts.md: every example runs, and the three ways to ask a question give the same answer. The statements of docs/oncall.md run, too."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from scripts.sql import answer, connected
 from tests.lakes import TestLake
 
 PAGE = (PROJECT / "docs" / "analysts.md").read_text(encoding="utf-8")
+ON_CALL = (PROJECT / "docs" / "oncall.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(sql|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SECTIONS = {part.partition("\n")[0]: part for part in re.split(r"^#{2,3} ", PAGE, flags=re.MULTILINE)}
 QUESTIONS = ["The worst stores of the last week", "Minutes outside the limits", "How fast are alarms answered?", "Completeness by day"]
@@ -69,6 +70,8 @@ def test_a_question_has_one_answer_whoever_asks(told_lake: TestLake, names: dict
         assert counts == [("critical", 1, 1), ("warning", 1, 0)] and in_sql[0][3] > 0 and in_sql[1][3] is None
 
 
-@pytest.mark.parametrize("statement", blocks("More questions, in SQL", "sql"))
+@pytest.mark.parametrize(
+    "statement", [*blocks("More questions, in SQL", "sql"), *(text for kind, text in BLOCK.findall(ON_CALL) if kind == "sql")]
+)
 def test_an_example_is_answered(told_lake: TestLake, statement: str) -> None:
     assert answer(connected(published(str(told_lake.place)), told_lake.settings), statement).schema.names
