@@ -21,7 +21,7 @@ from tests.servers.faulty_proxy import FAULTS, FaultyProxy, every
 from tests.servers.seaweedfs import SeaweedFS
 
 pytestmark = pytest.mark.slow
-FEW, MANY = 5, 50 if os.environ.get("COLDSTORE_CRASHES") == "all" else 10
+FEW, MANY = 5, 50 if os.environ.get("COLDSTORE_CRASHES") == "all" else 15
 
 
 @pytest.fixture
