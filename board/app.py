@@ -46,13 +46,15 @@ def look(user: Any) -> None:
         raise HTTPException(403, "your role may not see the cold stores")
 
 
+@app.exception_handler(Refused)
+def nothing_published(request: Request, refused: Refused) -> HTMLResponse:
+    return problem(request, "No stores yet", str(refused), 200)
+
+
 @app.get("/", response_class=HTMLResponse)
 def stores(request: Request, user: GetUserDep) -> HTMLResponse:
     look(user)
-    try:
-        snapshot = published(Settings.from_env().lake)
-    except Refused as refused:
-        return problem(request, "No stores yet", str(refused), 200)
+    snapshot = published(Settings.from_env().lake)
     found, drawn = board_of(snapshot)
     return shown(request, "stores.html", stores=found, pictures=drawn, state=state_of(snapshot), severities=board.SEVERITIES)
 
@@ -62,10 +64,7 @@ def store(request: Request, store_id: str, user: GetUserDep, hours: int = 24) ->
     look(user)
     if hours not in dict(SPANS):
         return problem(request, "No such span", f"{hours} hours cannot be shown: {', '.join(str(each) for each, _ in SPANS)} can.", 400)
-    try:
-        snapshot = published(Settings.from_env().lake)
-    except Refused as refused:
-        return problem(request, "No stores yet", str(refused), 200)
+    snapshot = published(Settings.from_env().lake)
     found = board.store(snapshot, store_id, limits(snapshot.lake), hours)
     if found is None:
         return problem(request, "No such store", f"{store_id} has no sensor and no reading in the published tables.", 404)

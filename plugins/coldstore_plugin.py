@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from airflow.plugins_manager import AirflowPlugin
 
 from board.app import app
@@ -9,8 +11,8 @@ from board.app import app
 
 class ColdStorePlugin(AirflowPlugin):
     name = "coldstore"
-    fastapi_apps = [{"app": app, "url_prefix": "/coldstore", "name": "Cold stores"}]  # noqa: RUF012 — Airflow's own way
-    external_views = [  # noqa: RUF012
+    fastapi_apps: ClassVar[list[dict[str, Any]]] = [{"app": app, "url_prefix": "/coldstore", "name": "Cold stores"}]
+    external_views: ClassVar[list[dict[str, Any]]] = [
         {"name": "Cold stores", "href": "/coldstore/", "destination": "nav", "url_route": "cold-stores"},
         {
             "name": "Incident",

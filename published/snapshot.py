@@ -44,7 +44,8 @@ class Snapshot:
 
     def _of_runs(self, table: str) -> pa.Table:
         """Of this run and those before it."""
-        until = opened(self.lake, "runs").to_pyarrow_dataset().to_table(filter=ds.field("number") <= self.run["number"])
+        columns = None if table == "runs" else ["run_id"]
+        until = opened(self.lake, "runs").to_pyarrow_dataset().to_table(columns=columns, filter=ds.field("number") <= self.run["number"])
         if table == "runs":
             return until
         return opened(self.lake, table).to_pyarrow_dataset().to_table(filter=ds.field("run_id").isin(until["run_id"]))
