@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -11,19 +11,20 @@ from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import FastAPI, Form, HTTPException, Request
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, select_autoescape
 
 from board import incidents, pictures
 from include.reference import BrokenReference, parsed
 from include.settings import Settings
-from published import board
+from include.wording import lasted
+from published import board, quality
 from published.acknowledging import acknowledge
 from published.files import read
 from published.refused import Refused
 from published.snapshot import Snapshot, opened, published
 
-DAG, DAGS = "coldstore_pipeline", ("coldstore_pipeline", "rebuild_day")
+DAG, DAGS = "coldstore_pipeline", ("coldstore_pipeline", "rebuild_day", "watch_freshness")
 TEMPLATES = Path(__file__).parent / "templates"
 LEGEND = (
     ("average", "average"), ("range", "lowest to highest"), ("limit", "limits"), ("outage", "silent"), ("door", "door open"),
@@ -33,6 +34,8 @@ SPANS = ((24, "24 hours"), (72, "3 days"), (168, "7 days"))
 pages = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=select_autoescape())
 pages.globals["style"] = (TEMPLATES / "style.css").read_text(encoding="utf-8")
 pages.filters["commands"] = incidents.commands
+KINDS = {".html": "text/html", ".css": "text/css", ".png": "image/png"}  # of Data Docs
+DOCS = (TEMPLATES / "data_docs.css").read_text(encoding="utf-8")
 KEPT: dict[tuple[str, str, int], tuple[list[board.Store], dict[str, str]]] = {}
 app = FastAPI(title="Cold stores", docs_url=None, redoc_url=None, openapi_url=None)
 
@@ -88,6 +91,34 @@ def acknowledged(
     return RedirectResponse(f"{back}#{quote(alert_id)}", status_code=303)
 
 
+@app.get("/quality", response_class=HTMLResponse)
+def checks(request: Request, user: GetUserDep) -> HTMLResponse:
+    look(user)
+    lake = Settings.from_env().lake
+    found = quality.of_lake(lake)
+    drawn = {trend.name: pictures.trend(trend) for trend in found.trends}
+    return shown(request, "quality.html", quality=found, pictures=drawn, runs=quality.RUNS, docs=quality.data_docs(lake))
+
+
+@app.get("/data-docs/{path:path}")
+def data_docs(request: Request, path: str, user: GetUserDep) -> Response:
+    """Great Expectations' own pages, in our style: theirs comes from the internet, and so do their programs, which are kept from running here."""
+    look(user)
+    if path == "index.html":  # theirs is a list that only programs of the internet's can draw
+        return RedirectResponse(f"{_base(request)}/quality#data-docs", status_code=303)
+    kind = KINDS.get(PurePosixPath(path).suffix)
+    content = read(f"{Settings.from_env().lake}/data_docs/{path}") if kind and ".." not in PurePosixPath(path).parts else None
+    if kind is None or content is None:
+        return problem(request, "No such page", f"{path} is not among the Data Docs; a run writes them when it is checked.", 404)
+    if kind == "text/html":
+        content = content.replace(b"</head>", f"<style>{pages.globals['style']}{DOCS}</style></head>".encode(), 1)
+    return Response(
+        content,
+        media_type=kind,
+        headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline' 'self'; img-src 'self' data:"},
+    )
+
+
 @app.get("/incident", response_class=HTMLResponse)
 def incident(request: Request, user: GetUserDep, dag_id: str, run_id: str, task_id: str, map_index: str = "-1") -> HTMLResponse:
     if dag_id not in DAGS or not may(user, "GET", dag_id, DagAccessEntity.TASK_INSTANCE):
@@ -123,13 +154,8 @@ def state_of(snapshot: Snapshot) -> dict[str, Any]:
     """What is shown, how old it is, and whether a later run was held or failed."""
     run, last = snapshot.run, snapshot.last
     ago = datetime.now(UTC) - run["finished_at"]
-    told = f"run {run['run_id']}, up to {run['as_of']:%d %b %Y %H:%M} UTC, published {_lasted(ago)} ago"
+    told = f"run {run['run_id']}, up to {run['as_of']:%d %b %Y %H:%M} UTC, published {lasted(ago)} ago"
     return {"status": last["status"], "told": told, "held": last["run_id"] if last["status"] == "held" else ""}
-
-
-def _lasted(time: timedelta) -> str:
-    minutes = max(int(time.total_seconds() // 60), 0)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h" if minutes < 2880 else f"{minutes // 1440} days"
 
 
 def problem(request: Request, title: str, told: str, status: int, back: str = "") -> HTMLResponse:

@@ -12,13 +12,11 @@ from airflow.utils.session import create_session
 from markupsafe import Markup, escape
 from sqlalchemy import select
 
-from include.incidents import KILLED
-from include.settings import PROJECT, Settings
-from published.incident import facts
+from include.settings import PROJECT
+from published.incident import of_silence
 
 RUNBOOK = PROJECT / "docs" / "runbook.md"
 COMMAND = re.compile(r"(make [a-z]+(?: \w+=\S+)*|COLDSTORE_\w+|spark\.driver\.memory|&lt;lake&gt;[\w/]*)")
-NOBODY_SAID = "The task's own process ended before it could say why: it was killed, or its machine went down."
 
 
 @dataclass(frozen=True)
@@ -41,8 +39,7 @@ def of_task(dag_id: str, run_id: str, task_id: str, map_index: int) -> Failed | 
         found = XComModel.deserialize_value(left) if left is not None else None
         state, attempt = str(task.state), task.try_number
     if found is None and state in ("failed", "up_for_retry"):
-        advice, known = list(KILLED.advice), facts(Settings.from_env().lake)
-        found = {"kind": KILLED.name, "cause": NOBODY_SAID, "advice": advice, "exit_code": None, "lines": [], **known}
+        found = of_silence()
     return Failed(state, attempt, found)
 
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from published.board import Point, Sensor, Span, StorePage
+from published.quality import Mark, Trend
 
 LEFT, RIGHT, WIDTH = 46.0, 12.0, 1000.0  # of the time axis
 LANE, TALL = 54.0, 190.0  # a sensor's lane, the store's own
@@ -62,6 +63,38 @@ def time_axis(page: StorePage) -> str:
         f'aria-label="temperatures, alerts, outages and open doors of {escape(page.store.store_id)}">'
         f"{_hours(page.span, top)}{''.join(lanes)}</svg>"
     )
+
+
+def trend(of: Trend) -> str:
+    """A share over the runs, one step each, and what was allowed."""
+    seen = [mark.percent for mark in of.marks if mark.percent is not None]
+    if not seen:
+        return '<p class="quiet">Nothing was judged yet.</p>'
+    width, top, height = WIDTH - LEFT - RIGHT, 8.0, 96.0
+    low, high = _range([(value, value) for value in (*seen, *(mark.allowed for mark in of.marks if mark.allowed is not None))])
+    low, high = max(low, 0.0), min(high, 100.0) if max(seen) <= 100 else high
+    step = width / max(len(of.marks), 1)
+
+    def y(percent: float) -> float:
+        return round(top + height * (1 - (percent - low) / (high - low)), 1)
+
+    parts = []
+    for percent in (low, (low + high) / 2, high):
+        parts.append(f'<line class="rule" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(percent)}" y2="{y(percent)}"/>')
+        parts.append(f'<text class="degrees" x="{LEFT - 5}" y="{y(percent) + 4}">{percent:.1f}%</text>')
+    for number, mark in enumerate(of.marks):
+        x = round(LEFT + number * step, 1)
+        if mark.allowed is not None:
+            parts.append(f'<line class="limit" x1="{x}" x2="{round(x + step, 1)}" y1="{y(mark.allowed)}" y2="{y(mark.allowed)}"/>')
+        if mark.percent is not None:
+            parts.append(_mark(mark, round(x + step / 2, 1), y(mark.percent), max(min(step / 3, 4.0), 1.5)))
+    return f'<svg class="axis" viewBox="0 0 {WIDTH:.0f} {top + height + 10:.0f}" role="img" aria-label="{escape(of.name)} over the last runs">{"".join(parts)}</svg>'
+
+
+def _mark(mark: Mark, x: float, y: float, radius: float) -> str:
+    kind = "ok" if mark.success else "missed"
+    told = f"{mark.run_id} ({mark.status}), as of {mark.as_of:%Y-%m-%d %H:%M}: {mark.observed}, allowed {mark.limit}"
+    return f'<circle class="{kind}" cx="{x}" cy="{y}" r="{radius:.1f}"><title>{escape(told)}</title></circle>'
 
 
 def _store_lane(page: StorePage, top: float) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from dags.incident import IncidentLink, incident_left
 from include.settings import Settings
 
 SHOWN = 10  # rows of a table
@@ -17,13 +18,18 @@ class ApproveChange(ApprovalOperator):
     """Reads what `compare_day` found. The tasks that follow get its fingerprint, and a note on who let it pass and why."""
 
     template_fields = (*ApprovalOperator.template_fields, "comparison", "dry_run")
+    operator_extra_links = (IncidentLink(),)
+    incident: dict[str, Any] | None = None
 
     def __init__(self, *, comparison: str, dry_run: str, **settings: Any) -> None:
         super().__init__(subject="A rebuild wants to change published tables", **settings)
         self.comparison, self.dry_run = comparison, dry_run
 
     def execute(self, context: Any) -> Any:
-        found = _read(self.comparison)
+        with incident_left(self, context):
+            return self._ask(_read(self.comparison), context)
+
+    def _ask(self, found: dict[str, Any], context: Any) -> Any:
         self.log.info("%s", told(found))
         context["ti"].xcom_push("comparison", found)
         if not found["rows"]:

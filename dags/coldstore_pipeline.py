@@ -34,6 +34,7 @@ from datetime import UTC, datetime
 
 from airflow.sdk import DAG, CronDataIntervalTimetable, Param
 
+from dags.lake_job import QualityCheck
 from dags.spark_tasks import DEFAULTS, MACROS, require_receiver, spark_task
 
 TIME = r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]\d{2}(:?\d{2})?)"
@@ -62,7 +63,9 @@ with DAG(
 ) as dag:
     ingest = spark_task("ingest_readings", "Takes every new line once: into `readings`, `quarantine` or the count of duplicates.")
     derive = spark_task("derive_tables", "Stages what changed in windows, outages and alerts; the tables people read stay as they are.")
-    check = spark_task("check_quality", "Judges the staged changes. It fails when the run is held: see *How to recover*.", retries=0)
+    check = spark_task(
+        "check_quality", "Judges the staged changes. It fails when the run is held: see *How to recover*.", operator=QualityCheck, retries=0
+    )
     publish = spark_task("publish_tables", "Moves the checked changes into the tables people read; its row in `runs` is the moment.")
     deliver = spark_task(
         "deliver_alerts", "Sends what changed in the alerts to the webhook and to Kafka.", requires=require_receiver, retries=1

@@ -96,7 +96,8 @@ with DAG(
         dry_run="{{ params.dry_run }}",
         params={"why": Param("", type="string", title="Why", description="For the record: it is kept with the run that swaps the day in.")},
         pool="default_pool",
-        retries=0,
+        retry_delay=timedelta(seconds=5),
+        retries=2,  # an answer that comes before Airflow has heard that the asking process ended fails the task: then it asks once more
         execution_timeout=None,
     )
     swap = spark_task(

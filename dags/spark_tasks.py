@@ -11,6 +11,7 @@ from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from dags.lake_job import LakeJob
+from dags.notices import tell
 from include.settings import PROJECT, SettingError, Settings, iso, utc
 
 POOL = "lake_writer"  # one slot: backfills and other DAGs do not heed a DAG's own max_active_runs
@@ -24,6 +25,7 @@ DEFAULTS: dict[str, Any] = {
     "retry_exponential_backoff": 2,  # 30 s, then a minute: together longer than the lease of a driver that died elsewhere
     "max_retry_delay": timedelta(minutes=5),
     "execution_timeout": timedelta(hours=1),
+    "on_failure_callback": tell,
 }
 
 
@@ -76,9 +78,11 @@ def require_receiver(context: Any) -> None:
     require_connection(context)
 
 
-def spark_task(job: str, doc: str, requires: Callable[[Any], None] = require_connection, **settings: Any) -> LakeJob:
+def spark_task(
+    job: str, doc: str, requires: Callable[[Any], None] = require_connection, operator: type[LakeJob] = LakeJob, **settings: Any
+) -> LakeJob:
     """The task that submits `spark_jobs/<job>.py`."""
-    return LakeJob(
+    return operator(
         task_id=job,
         doc_md=doc,
         name=job,

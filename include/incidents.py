@@ -79,6 +79,18 @@ KINDS = (
         ),
     ),
     Kind(
+        "stale",
+        r"The published data are .* old",
+        (
+            "Open coldstore_pipeline in Airflow: where a task failed, its Incident says what to do; where the DAG is paused, switch it on. make status shows the last runs.",
+        ),
+    ),
+    Kind(
+        "no-comparison",
+        r"\.json is not there: clear the task compare_day",
+        ("Clear the task compare_day and all after it: it writes the comparison anew.",),
+    ),
+    Kind(
         "not-delivered",
         r"The run is published; what waits goes out with the next one",
         ("The run is published. Events wait and go out with the next run; see to the receiver.",),

@@ -19,3 +19,14 @@ def read(place: str) -> bytes | None:
             return bytes(file.read())
     except FileNotFoundError:
         return None
+
+
+def names(folder: str) -> list[str]:
+    """Of all files in a folder and below, with their way from there; none where there is no such folder."""
+    if not folder.startswith(S3):
+        return sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if path.is_file())
+    from pyarrow.fs import FileSelector, FileType, S3FileSystem
+
+    root = folder.removeprefix(S3)
+    found = S3FileSystem(**s3.arrow_options()).get_file_info(FileSelector(root, allow_not_found=True, recursive=True))
+    return sorted(info.path.removeprefix(f"{root}/") for info in found if info.type == FileType.File)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake.exceptions import TableNotFoundError
 
-from include.incidents import cause, kind_of, scrubbed
+from include.incidents import KILLED, cause, kind_of, scrubbed
 from include.settings import Settings
 from include.tables import TABLES
 from published.files import read
@@ -21,6 +21,7 @@ from published.snapshot import opened, published
 MOST_FILES = 20
 TAIL = "Last spark-submit output:\n"
 EXIT_CODE = re.compile(r"Error code is: (-?\d+)")
+NOBODY_SAID = "The task's own process ended before it could say why: it was killed, or its machine went down."
 BOOKS = ("lines_read", "readings_new", "duplicates", "quarantined", "blank", "late_rows")
 
 
@@ -36,13 +37,21 @@ def of_failure(failure: str) -> dict[str, Any]:
     return {"kind": kind.name, "cause": cause(kind, exit_code, lines), "advice": advice, "exit_code": exit_code, "lines": lines, **known}
 
 
+def of_silence() -> dict[str, Any]:
+    """Of a task that could not leave anything."""
+    known = facts(Settings.from_env().lake)
+    return {"kind": KILLED.name, "cause": NOBODY_SAID, "advice": list(KILLED.advice), "exit_code": None, "lines": [], **known}
+
+
 def facts(lake: str) -> dict[str, Any]:
     """Where the lake itself cannot be reached, that is the fact."""
     try:
         run, batch, ended = _json(f"{lake}/control/run.json"), _json(f"{lake}/control/begun.json"), _ended(lake)
         if run:
             run["has_ended"] = run["number"] in ended  # then the one that failed had not begun
-        return {"run": run, "batch": _input(batch), "versions": _versions(lake), "books": _books(lake, max(ended.values(), default=0))}
+        last, booked = _published(lake), _books(lake, max(ended.values(), default=0))
+        versions = _versions(lake, last.get("versions", {}))
+        return {"run": run, "batch": _input(batch), "versions": versions, "books": booked, "published": last.get("run_id", "")}
     except Exception as error:  # whatever it is: the page must come up
         return {"unreachable": f"{type(error).__name__}: {str(error).splitlines()[0][:300] if str(error) else ''}"}
 
@@ -58,12 +67,16 @@ def _input(batch: dict[str, Any]) -> dict[str, Any]:
     return {**named, "files": files[:MOST_FILES], "more_files": max(0, len(files) - MOST_FILES)} if batch else {}
 
 
-def _versions(lake: str) -> dict[str, list[int | None]]:
-    """Of each table: as published, and now."""
+def _published(lake: str) -> dict[str, Any]:
+    """The last published run's row; empty where there is none."""
     try:
-        before = published(lake).run["versions"]
+        return published(lake).run
     except Refused:
-        before = {}
+        return {}
+
+
+def _versions(lake: str, before: dict[str, int]) -> dict[str, list[int | None]]:
+    """Of each table: as published, and now."""
     found: dict[str, list[int | None]] = {}
     for table in TABLES:
         try:

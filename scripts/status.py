@@ -13,6 +13,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from include.acknowledged import said_of
 from include.settings import SettingError, Settings, iso
+from include.wording import lasted
 from published.snapshot import opened
 from spark_jobs.runtime import storage
 from spark_jobs.runtime.errors import Stop
@@ -46,12 +47,12 @@ def lease(settings: Settings, now: datetime) -> str:
     who = f"{found['holder']} (process {found['pid']} on {found['host'][0]})"
     if left > 0:
         return f"{who} is writing; {left:.0f} s more unless it renews it"
-    return f"run out {_lasted(timedelta(seconds=-left))} ago, left by {who}; the next run takes it over"
+    return f"run out {lasted(timedelta(seconds=-left))} ago, left by {who}; the next run takes it over"
 
 
 def _run(row: Row, now: datetime) -> str:
     told = f"{row['readings_new']:,} new readings, {row['duplicates']:,} duplicates, {row['quarantined']:,} quarantined"
-    line = f"{row['run_id']}: {row['status']} {_lasted(now - row['finished_at'])} ago, as of {iso(row['as_of'])}: {told}"
+    line = f"{row['run_id']}: {row['status']} {lasted(now - row['finished_at'])} ago, as of {iso(row['as_of'])}: {told}"
     return f"{line}; {row['note']}" if row["note"] else line
 
 
@@ -71,9 +72,9 @@ def _fresh(settings: Settings, beats: list[Row], last: Row, now: datetime) -> st
     newest = "no sensor has ever reported"
     if seen is not None:
         behind = last["as_of"] - seen
-        newest = f"newest reading {iso(seen)}, {_lasted(behind)} before that run's clock" + (" (OLD)" if behind > limit else "")
+        newest = f"newest reading {iso(seen)}, {lasted(behind)} before that run's clock" + (" (OLD)" if behind > limit else "")
     since = now - last["finished_at"]
-    return f"published {_lasted(since)} ago{' (OLD)' if since > limit else ''}; {newest}"
+    return f"published {lasted(since)} ago{' (OLD)' if since > limit else ''}; {newest}"
 
 
 def _sensors(beats: list[Row]) -> str:
@@ -94,14 +95,6 @@ def _rows(settings: Settings, table: str, where: Any = None) -> list[Row]:
         return list(opened(settings.lake, table).to_pyarrow_dataset().to_table(filter=where).to_pylist())
     except TableNotFoundError:
         return []
-
-
-def _lasted(time: timedelta) -> str:
-    seconds = max(time.total_seconds(), 0)
-    for size, name in ((86_400, "days"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds // size:,.0f} {name}"
-    return f"{seconds:.0f} s"
 
 
 def _drawn(parts: dict[str, list[str]]) -> str:

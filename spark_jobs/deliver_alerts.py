@@ -51,9 +51,9 @@ def _sink(name: str, settings: Settings) -> Sink:
         from spark_jobs.runtime.alerts_topic import AlertsTopic
 
         return AlertsTopic(settings)
-    from spark_jobs.runtime.webhook import Webhook
+    from spark_jobs.runtime.alerts_webhook import AlertsWebhook
 
-    return Webhook(settings)
+    return AlertsWebhook(settings)
 
 
 def main() -> None:

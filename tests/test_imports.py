@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parent.parent
-OURS = {"include", "published", "board", "spark_jobs", "expectations", "dags", "simulator", "benchmark", "tests"}
+OURS = {"include", "published", "webhook", "board", "spark_jobs", "expectations", "dags", "simulator", "benchmark", "tests"}
 MAY_IMPORT = {
     "include": {"include"},
     "published": {"published", "include", "deltalake", "pyarrow"},
+    "webhook": {"webhook", "include", "requests"},
     "board": {"board", "published", "include", "airflow", "fastapi", "jinja2", "markupsafe", "sqlalchemy"},
     "expectations": {"expectations", "include", "great_expectations", "pandas"},
     "spark_jobs": {
@@ -26,13 +27,13 @@ MAY_IMPORT = {
         "numpy",
         "msgspec",
         "zstandard",
-        "requests",
+        "webhook",
         "boto3",
         "botocore",
         "urllib3",
         "confluent_kafka",
     },
-    "dags": {"dags", "include", "published", "airflow"},
+    "dags": {"dags", "include", "published", "webhook", "airflow"},
     "simulator": {"simulator", "numpy", "zstandard", "msgspec"},
 }
 

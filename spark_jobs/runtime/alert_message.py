@@ -1,28 +1,19 @@
-"""An alert event as receivers get it, whatever way it takes, and what came of sending it."""
+"""An alert event as receivers get it, whatever way it takes."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
 from spark_jobs.runtime.small_tables import Row
+from webhook.sent import Sent
 
 # What a receiver may rely on, in this order: columns of `alert_events`.
 MESSAGE = (
     *("event_id", "alert_id", "change", "at", "is_historic", "run_id", "rule", "severity", "sensor_id", "store_id"),
     *("started_at", "ended_at", "peak", "suppressed_by", "superseded_by"),
 )
-
-
-@dataclass(frozen=True)
-class Sent:
-    """What came of an event: delivered, refused, or waiting for another run."""
-
-    outcome: str
-    attempts: int
-    detail: str
 
 
 class Sink(Protocol):

@@ -11,8 +11,9 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from include.settings import Settings
 from spark_jobs.runtime import broker
-from spark_jobs.runtime.alert_message import Sent, message
+from spark_jobs.runtime.alert_message import message
 from spark_jobs.runtime.small_tables import Row
+from webhook.sent import Sent
 
 # They speak of the event, not of the broker: it would not be taken later either.
 REFUSALS = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD)

@@ -15,11 +15,12 @@ from typing import Any
 
 from include.settings import iso, utc
 from spark_jobs.runtime import storage
-from spark_jobs.runtime.alert_message import MESSAGE, Sent, Sink
+from spark_jobs.runtime.alert_message import MESSAGE, Sink
 from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.small_tables import Row, Write
 from spark_jobs.transforms.alerts import HISTORIC_AFTER_S
+from webhook.sent import Sent
 
 WRITE_EVERY_S = 5.0  # what a crash can send twice; each write leaves a version and a file
 CHANGES = ("opened", "resolved", "retracted")  # in this order where a run sees several of one alert

@@ -26,12 +26,12 @@ def ago(hours: float) -> datetime:
 def a_lake(place: Path, rows: dict[str, list[dict[str, Any]]], status: str = "published") -> Path:
     """As one run left it, and perhaps another that was held or failed."""
     for table in READ:
-        _write(place, table, [_with_day(table, row) for row in rows.get(table, [])])
+        write(place, table, [_with_day(table, row) for row in rows.get(table, [])])
     run = {"run_id": "night", "number": 1, "as_of": AS_OF, "status": "published", "finished_at": datetime.now(UTC) - timedelta(minutes=7)}
     runs = [{**run, "versions": dict.fromkeys(READ, 0)}]
     if status != "published":
         runs.append({**run, "run_id": "morning", "number": 2, "status": status, "versions": {}})
-    _write(place, "runs", [{**each, "versions": list(each["versions"].items())} for each in runs])
+    write(place, "runs", [{**each, "versions": list(each["versions"].items())} for each in runs])
     return place
 
 
@@ -40,10 +40,10 @@ def _with_day(table: str, row: dict[str, Any]) -> dict[str, Any]:
     return {**row, **{day: row[days[day]].date() for day in TABLES[table].partitioned_by if day in days}}
 
 
-def _write(place: Path, table: str, rows: list[dict[str, Any]]) -> None:
+def write(place: Path, table: str, rows: list[dict[str, Any]], mode: str = "error") -> None:
     schema = pa.schema([(column.name, KINDS[column.type]) for column in TABLES[table].columns if column.type in KINDS])
     partitions = [name for name in TABLES[table].partitioned_by if name in schema.names]
-    write_deltalake(str(place / "tables" / table), pa.Table.from_pylist(rows, schema), partition_by=partitions or None)
+    write_deltalake(str(place / "tables" / table), pa.Table.from_pylist(rows, schema), partition_by=partitions or None, mode=mode)
 
 
 def minutes(store: str, hours: float, temperature: float = 2.0, **more: Any) -> list[dict[str, Any]]:

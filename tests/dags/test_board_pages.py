@@ -90,7 +90,9 @@ def words(page: str) -> str:
 def test_who_needs_somebody_comes_first(ask: Ask) -> None:
     page = ask("GET").get("/").text
     told = words(page)
-    assert told.startswith("Cold stores Cold stores published run night, up to 08 Nov 2025 12:00 UTC, published 7 min ago")
+    assert told.startswith(
+        "Cold stores Quality Data Docs Cold stores published run night, up to 08 Nov 2025 12:00 UTC, published 7 min ago"
+    )
     first = told.index(
         "store-1 1 critical 1 info 2 not acknowledged 1 reporting sensor-2 silent (store) 50.0 % complete 08 Nov 12:00 last reading"
     )

@@ -16,7 +16,8 @@ from fastapi.testclient import TestClient
 from board import app as board_app
 from board import incidents as board_incidents
 from board.incidents import Failed
-from dags.lake_job import IncidentLink, LakeJob
+from dags.incident import IncidentLink
+from dags.lake_job import LakeJob
 from include.incidents import KILLED, KINDS, UNKNOWN, scrubbed
 from include.reference import BrokenReference
 from include.settings import PROJECT
@@ -40,6 +41,8 @@ SAID = {
     "not-delivered": (1, "alerts: 3 delivered, 2 waiting (it answers 500). The run is published; what waits goes out with the next one, or with another try."),
     "kafka": (1, "Kafka at 127.0.0.1:9 cannot be asked (it does not answer). Nothing is lost: see to the broker, or to the COLDSTORE_KAFKA_ settings, and run it again."),
     "cluster": (1, "Spark does not start on spark://127.0.0.1:7077: the master does not answer"),
+    "stale": (1, "The published data are 47 min old, 30 min are allowed: the last published run is night, as of 2025-11-08T12:00:00Z."),
+    "no-comparison": (1, "/lake/control/comparisons/x.json is not there: clear the task compare_day, it writes it."),
     "unknown": (1, "AnalysisException: something nobody has thought of"),
 }  # fmt: skip
 OWN_WORDS = {

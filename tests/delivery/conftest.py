@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.runtime import webhook
 from tests.delivery.lakes import AlertLake
 from tests.delivery.receiver import Receiver
+from webhook import posting
 
 SECRET = "a secret of the tests, mit Umlaut ü"
 
@@ -17,7 +17,7 @@ SECRET = "a secret of the tests, mit Umlaut ü"
 @pytest.fixture
 def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(webhook, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(posting, "FIRST_PAUSE_S", 0.01)
     made = Receiver()
     yield made
     made.close()

@@ -17,9 +17,9 @@ from include.settings import PROJECT
 from spark_jobs import run_pass
 from spark_jobs.deliver_alerts import deliver_alerts
 from spark_jobs.runtime import outbox
+from spark_jobs.runtime.alerts_webhook import AlertsWebhook
 from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.lake import Lake
-from spark_jobs.runtime.webhook import Webhook
 from tests.delivery.conftest import SECRET
 from tests.delivery.lakes import AlertLake, an_event
 from tests.delivery.receiver import Handler, Receiver, answers
@@ -210,7 +210,7 @@ def test_what_was_sent_is_written_down_though_the_next_event_breaks_the_job(
     lake: AlertLake, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake.publishes(OPENED, OTHER)
-    send, sent = Webhook.send, []
+    send, sent = AlertsWebhook.send, []
 
     def breaks(self: Any, event: dict[str, Any]) -> Any:
         if sent:
@@ -219,7 +219,7 @@ def test_what_was_sent_is_written_down_though_the_next_event_breaks_the_job(
         return send(self, event)
 
     with monkeypatch.context() as broken:
-        broken.setattr(Webhook, "send", breaks)
+        broken.setattr(AlertsWebhook, "send", breaks)
         with pytest.raises(RuntimeError):
             deliver_alerts(lake.lake)
     assert list(lake.booked()) == ids(OPENED)

@@ -15,7 +15,7 @@ import pytest
 from include.settings import PROJECT, SettingError, Settings
 from spark_jobs.deliver_alerts import deliver_alerts
 from spark_jobs.runtime import outbox
-from spark_jobs.runtime.webhook import Webhook
+from spark_jobs.runtime.alerts_webhook import AlertsWebhook
 from tests.delivery.conftest import SECRET
 from tests.delivery.lakes import AlertLake, an_event
 from tests.delivery.receiver import Behaviour, Handler, Receiver, Request, answers, answers_and_drips, closes, drips, hangs
@@ -188,7 +188,7 @@ def test_a_run_ends_in_time_and_the_next_one_delivers(lake: AlertLake, receiver:
 
 
 def test_a_time_that_runs_out_between_two_events_says_so(lake: AlertLake, receiver: Receiver) -> None:
-    webhook = Webhook(lake.settings)
+    webhook = AlertsWebhook(lake.settings)
 
     def at_the_last_moment(handler: Handler) -> None:
         webhook._deadline = time.monotonic()

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from expectations import SUITES, is_held
+from published.quality import SHARES
 
 
 class Case(NamedTuple):
@@ -112,3 +113,8 @@ def test_every_expectation_has_a_case():
 def test_a_name_stands_once_in_its_table():
     names = [(suite.table, each.name) for suite in SUITES for each in suite.expectations]
     assert len(names) == len(set(names))
+
+
+def test_the_page_on_quality_names_checks_that_there_are() -> None:
+    there = {(suite.table, expectation.name) for suite in SUITES for expectation in suite.expectations}
+    assert {(table, expectation) for _, table, expectation in SHARES} <= there

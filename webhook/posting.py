@@ -1,4 +1,4 @@
-"""The webhook: one signed POST per event, tried again while that may help, and a run's sending ends in time whatever the receiver does.
+"""The webhook: one signed POST per message, tried again while that may help, and all sending ends in time whatever the receiver does.
 
 Neither the address (it may hold a token) nor the secret reaches a message: an error is named by its kind alone.
 """
@@ -19,14 +19,13 @@ from urllib.parse import urlsplit
 import requests
 
 from include.settings import SettingError, Settings
-from spark_jobs.runtime.alert_message import Sent, message
-from spark_jobs.runtime.small_tables import Row
+from webhook.sent import Sent
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 TRY_AGAIN = {408, 425, 429}
-# They speak of the address or the secret, not of the event: it waits until somebody has put that right.
-NOT_THE_EVENT = {401, 403, 404, 407}
-READ_BYTES = 64 * 1024  # an answer's text says nothing to us, but once it is read the connection serves the next event, too
+# They speak of the address or the secret, not of the message: it waits until somebody has put that right.
+NOT_THE_MESSAGE = {401, 403, 404, 407}
+READ_BYTES = 64 * 1024  # an answer's text says nothing to us, but once it is read the connection serves the next message, too
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Reply:
     def outcome(self) -> str:
         if 200 <= self.status < 300:
             return "delivered"
-        is_refusal = 400 <= self.status < 500 and self.status not in TRY_AGAIN | NOT_THE_EVENT
+        is_refusal = 400 <= self.status < 500 and self.status not in TRY_AGAIN | NOT_THE_MESSAGE
         return "refused" if is_refusal else "waiting"
 
     @property
@@ -50,8 +49,6 @@ class Reply:
 
 
 class Webhook:
-    name = "webhook"
-
     def __init__(self, settings: Settings) -> None:
         _check(settings)
         self._settings, self._session = settings, requests.Session()
@@ -61,40 +58,40 @@ class Webhook:
 
     @property
     def is_over(self) -> bool:
-        """Nothing more is sent in this run."""
+        """Nothing more is sent."""
         return max(time.monotonic(), self._not_before) >= self._deadline
 
-    def send(self, event: Row) -> Sent:
-        """After an event that had to be given up the following ones get one attempt each, until one gets through."""
-        body, attempts, reply = message(event), 0, Reply("there was no time left to send it")
+    def post(self, message_id: str, body: bytes) -> Sent:
+        """After a message that had to be given up the following ones get one attempt each, until one gets through."""
+        attempts, reply = 0, Reply("there was no time left to send it")
         while attempts < self._patience and not self.is_over:
             time.sleep(max(0.0, self._not_before - time.monotonic()))
-            reply, attempts = self._post(event["event_id"], body), attempts + 1
+            reply, attempts = self._try(message_id, body), attempts + 1
             if not reply.may_pass:
                 break
             self._not_before = time.monotonic() + (reply.retry_after_s or (pause(attempts) if attempts < self._patience else 0.0))
         self._patience = 1 if reply.outcome == "waiting" else self._settings.webhook_attempts
         return Sent(reply.outcome, attempts, reply.detail)
 
-    def _post(self, event_id: str, body: bytes) -> Reply:
+    def _try(self, message_id: str, body: bytes) -> Reply:
         """In a thread: a receiver that sends a byte now and then outlasts every timeout of a socket, and so does a slow name server."""
         until = min(time.monotonic() + self._settings.webhook_timeout_s, self._deadline)
         seconds = max(0.001, until - time.monotonic())
         replies: SimpleQueue[Reply] = SimpleQueue()
-        asking = threading.Thread(target=self._ask, args=(event_id, body, seconds, replies), daemon=True)
+        asking = threading.Thread(target=self._ask, args=(message_id, body, seconds, replies), daemon=True)
         asking.start()
         try:
             reply = replies.get(timeout=seconds)
         except Empty:
             return Reply(f"the webhook did not answer within {seconds:.3g} s")
-        asking.join(max(0.0, until - time.monotonic()))  # then the connection is free for the next event
+        asking.join(max(0.0, until - time.monotonic()))  # then the connection is free for the next message
         return reply
 
-    def _ask(self, event_id: str, body: bytes, seconds: float, replies: SimpleQueue[Reply]) -> None:
+    def _ask(self, message_id: str, body: bytes, seconds: float, replies: SimpleQueue[Reply]) -> None:
         timestamp = str(int(time.time()))
         headers = {
             "Content-Type": "application/json",
-            "X-Coldstore-Event": event_id,
+            "X-Coldstore-Event": message_id,
             "X-Coldstore-Timestamp": timestamp,
             "X-Coldstore-Signature": signature(self._settings.webhook_secret, timestamp, body),
         }

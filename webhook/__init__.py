@@ -1,0 +1,1 @@
+"""Messages to somebody outside: alert events and notices, posted and signed. Without Spark."""
