@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
+from include.settings import PROJECT
 from tests.servers.ports import free_ports
 from tests.servers.s3_server import BUCKET, S3Server
 
@@ -18,7 +18,7 @@ class SeaweedFS(S3Server):
 
     def command(self) -> list[str]:
         return [
-            str(Path(sys.executable).parent / "weed"), "mini", f"-dir={self.folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-bucket={BUCKET}",
+            str(PROJECT / ".local" / "spark" / "bin" / "weed"), "mini", f"-dir={self.folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-bucket={BUCKET}",
             f"-s3.port={self.port}", *self._ports, "-webdav=false", "-admin.ui=false", "-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false",
         ]  # fmt: skip
 
