@@ -33,7 +33,7 @@ KINDS = (
         "out-of-memory",
         r"java\.lang\.OutOfMemoryError|MemoryError|Cannot allocate memory",
         (
-            "Take smaller batches (COLDSTORE_BATCH_BYTES), or give the driver more memory (spark.driver.memory in the file that COLDSTORE_SPARK_CONF names). "
+            "Take smaller batches (COLDSTORE_BATCH_BYTES), or give the driver more memory (spark.driver.memory in spark_jobs/spark-defaults.conf, then make setup). "
             + CLEAR,
         ),
         "The driver ran out of memory.",

@@ -66,7 +66,10 @@ class Checkpoint:
         )
 
     def _damaged(self) -> Iterator[str]:
-        if not _is_json(storage.read_text(f"{self.place}/metadata")):
+        metadata = storage.read_text(f"{self.place}/metadata")
+        if metadata is None and not any(self._numbers(log) for log in LOGS):
+            return  # there is none yet: whatever broke off the stream, it was not the checkpoint
+        if not _is_json(metadata):
             yield f"{self.place}/metadata"
         for log in LOGS:
             for name in storage.names(f"{self.place}/{log}"):

@@ -17,6 +17,14 @@ from spark_jobs.runtime import place_properties, shipping
 from spark_jobs.runtime.errors import Stop
 
 PROPERTIES = PROJECT / ".local" / "spark-defaults.conf"
+CLOUD = "org.apache.spark.internal.io.cloud"
+# Nothing is renamed there: a checkpoint's file, or a task's, is whole or not there.
+LAKE_ON_S3 = {
+    "spark.sql.streaming.checkpointFileManagerClass": f"{CLOUD}.AbortableStreamBasedCheckpointFileManager",
+    "spark.hadoop.fs.s3a.committer.name": "magic",
+    "spark.sql.sources.commitProtocolClass": f"{CLOUD}.PathOutputCommitProtocol",
+    "spark.sql.parquet.output.committer.class": f"{CLOUD}.BindingParquetOutputCommitter",
+}
 
 
 def session(name: str, settings: Settings) -> SparkSession:
@@ -31,8 +39,9 @@ def session(name: str, settings: Settings) -> SparkSession:
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"{master}--properties-file {PROPERTIES} pyspark-shell")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH", "")]))
     builder = SparkSession.builder.appName(name)
-    on_s3 = _on_s3() if settings.lake.startswith(S3) or settings.landing.startswith(S3) else {}
-    for key, value in (on_s3 | properties).items():
+    on_s3 = _on_s3() if any(place.startswith(S3) for place in settings.places) else {}
+    lake_on_s3 = LAKE_ON_S3 if settings.lake.startswith(S3) else {}  # landing files may lie there alone
+    for key, value in (on_s3 | lake_on_s3 | properties).items():
         builder = builder.config(key, value)
     made = _started(builder)
     shipping.ship(made)
@@ -71,7 +80,6 @@ def _on_s3() -> dict[str, str]:
 
     Executors on other machines are told where it is, too. The keys they have from whoever started them: Spark shows its settings to everyone.
     """
-    cloud = "org.apache.spark.internal.io.cloud"
     address = {"spark.hadoop.fs.s3a.endpoint": s3.endpoint()} if s3.endpoint() else {}
     told = {f"spark.executorEnv.{name}": os.environ[name] for name in s3.WHERE if os.environ.get(name)}
     return {
@@ -81,9 +89,4 @@ def _on_s3() -> dict[str, str]:
         "spark.hadoop.fs.s3a.path.style.access": str(bool(address)).lower(),
         "spark.hadoop.fs.s3a.connection.establish.timeout": "5s",
         "spark.hadoop.fs.s3a.connection.timeout": "30s",
-        # Nothing is renamed there: a checkpoint's file, or a task's, is whole or not there.
-        "spark.sql.streaming.checkpointFileManagerClass": f"{cloud}.AbortableStreamBasedCheckpointFileManager",
-        "spark.hadoop.fs.s3a.committer.name": "magic",
-        "spark.sql.sources.commitProtocolClass": f"{cloud}.PathOutputCommitProtocol",
-        "spark.sql.parquet.output.committer.class": f"{cloud}.BindingParquetOutputCommitter",
     }

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.readers import landing_files
 from spark_jobs.recover_checkpoint import recover_checkpoint
 from spark_jobs.runtime import fault_points
+from spark_jobs.runtime.checkpoint import Checkpoint
 from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.lake import Lake
 from tests.lakes import TestLake
@@ -55,6 +56,15 @@ def test_a_damaged_checkpoint_is_named_and_made_anew(lake: TestLake, damaged: Ca
     recover_checkpoint(Lake(lake.spark, lake.settings))
     lake.passes(as_of=iso(told.as_of_ms))
     assert not differences(tables(lake), oracle_tables(told))
+
+
+def test_a_stream_that_breaks_off_before_it_has_a_checkpoint_does_not_blame_it(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(str(tmp_path))
+    checkpoint.refuse_if_damaged(RuntimeError("something else"))
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "0").write_text("v1\n{}\n")
+    with pytest.raises(Stop, match="metadata is damaged"):
+        checkpoint.refuse_if_damaged(RuntimeError("something else"))
 
 
 Dies = Callable[..., None]

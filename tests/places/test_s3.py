@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from include.settings import PROJECT
 from tests.oracle.comparison import differences, oracle_tables, tables
@@ -63,6 +64,18 @@ def test_a_place_that_cannot_be_used_is_told_in_one_line(seaweedfs: SeaweedFS, w
     (line,) = ended.stdout.splitlines()
     assert line.startswith("failed ") and told in line
     assert seaweedfs.secret not in line and "guessed-secret" not in line
+
+
+@pytest.mark.timeout(600)
+def test_landing_files_may_lie_there_alone(seaweedfs: SeaweedFS, tmp_path: Path) -> None:
+    line = b'{"sensor_id": "a", "store_id": "s", "temperature": 2.5, "event_ts": "2025-11-08T11:00:00Z"}\n'
+    seaweedfs.client().put_object(Bucket="lake", Key="alone/landing/1.jsonl", Body=line)
+    places = {"COLDSTORE_LAKE": str(tmp_path / "lake"), "COLDSTORE_LANDING": "s3a://lake/alone/landing"}
+    env = {**os.environ, "PYTHONPATH": str(PROJECT), **seaweedfs.environment, **places, "COLDSTORE_AS_OF": "2025-11-08T12:00:00Z"}
+    ended = subprocess.run([sys.executable, "-m", "spark_jobs.run_pass"], env=env, cwd=PROJECT, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    (row,) = DeltaTable(str(tmp_path / "lake/tables/readings")).to_pyarrow_table().to_pylist()
+    assert (row["sensor_id"], row["temperature_c"], row["source"]) == ("a", 2.5, "s3a://lake/alone/landing/1.jsonl")
 
 
 @pytest.mark.timeout(1800)
