@@ -28,7 +28,8 @@ run: setup $(LOCAL)/airflow/.done ## all set-up, sample readings, one pass throu
 	$(SPARK) -m spark_jobs.show_summary
 
 test: setup $(LOCAL)/airflow/.done check ## all set-up, every test
-	@$(SPARK) -m pytest tests --ignore=tests/dags --numprocesses 2 --dist loadfile
+	@bash scripts/install_browser.sh
+	$(SPARK) -m pytest tests --ignore=tests/dags --numprocesses 2 --dist loadfile
 	$(AIRFLOW) -m pytest tests/dags --confcutdir=tests/dags
 
 oracle: setup ## [histories=…]: random histories against the independent oracle, in one pass and in several
@@ -38,7 +39,7 @@ test-places: setup ## the same history, with a crash, in every place: files, S3 
 	@$(SPARK) -m pytest tests/places/test_places.py
 
 crash: setup ## a driver killed at every point where it writes, and at 30 random moments; writes docs/reliability.md
-	@COLDSTORE_CRASHES=all $(SPARK) -m pytest tests/places/test_crashes.py tests/places/test_lease.py tests/places/test_s3.py
+	@COLDSTORE_CRASHES=all $(SPARK) -m pytest --capture=no tests/places/test_crashes.py tests/places/test_lease.py tests/places/test_s3.py
 
 check: setup ## ruff and mypy
 	@$(LOCAL)/spark/bin/ruff check .

@@ -31,7 +31,7 @@ KINDS = (
     ),
     Kind(
         "out-of-memory",
-        r"java\.lang\.OutOfMemoryError|MemoryError|Cannot allocate memory",
+        r"java\.lang\.OutOfMemoryError|MemoryError|Cannot allocate memory|Could not (reserve enough|allocate compressed class) space|insufficient memory for the Java",
         (
             "Take smaller batches (COLDSTORE_BATCH_BYTES), or give the driver more memory (spark.driver.memory in spark_jobs/spark-defaults.conf, then make setup). "
             + CLEAR,

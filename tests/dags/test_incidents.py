@@ -69,6 +69,20 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
+MEMORY = (
+    "Terminating due to java.lang.OutOfMemoryError: Java heap space",
+    "Could not reserve enough space for 2097152KB object heap",
+    "Could not allocate compressed class space: 1073741824 bytes",
+    "There is insufficient memory for the Java Runtime Environment to continue.",
+    "OSError: [Errno 12] Cannot allocate memory",
+)
+
+
+@pytest.mark.parametrize("line", MEMORY)
+def test_memory_runs_out_in_many_words(lake: Path, line: str) -> None:
+    assert of_failure(failure(1, line))["cause"] == "The driver ran out of memory."
+
+
 @pytest.mark.parametrize("kind", SAID)
 def test_the_cause_is_named_in_one_sentence(lake: Path, kind: str) -> None:
     exit_code, line = SAID[kind]
