@@ -18,7 +18,7 @@ histories ?= 20
 export source position run by why reason alert from to apply tell q at as
 LANDING := $(if $(COLDSTORE_LANDING),--landing "$(COLDSTORE_LANDING)")
 
-.PHONY: help setup run test oracle test-places crash check pass line rebuild accept ack replay recover sample summary sql status doctor up down cluster cluster-down bench lock clean
+.PHONY: help setup run test oracle test-places walks crash check pass line rebuild accept ack replay recover sample summary sql status doctor up down cluster cluster-down bench lock clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | awk -F'\t' '{printf "  make %-13s %s\n", $$1, $$2}'
 
@@ -37,6 +37,10 @@ oracle: setup ## [histories=…]: random histories against the independent oracl
 
 test-places: setup ## the same history, with a crash, in every place: files, S3 servers, Kafka, a Spark cluster
 	@$(SPARK) -m pytest tests/places/test_places.py
+
+walks: setup $(LOCAL)/airflow/.done ## through Airflow's pages in a browser, with eight failures really caused and mended
+	@bash scripts/install_browser.sh
+	WALKS=all $(AIRFLOW) -m pytest tests/dags/walks --confcutdir=tests/dags
 
 crash: setup ## a driver killed at every point where it writes, and at 30 random moments; writes docs/reliability.md
 	@COLDSTORE_CRASHES=all $(SPARK) -m pytest --capture=no tests/places/test_crashes.py tests/places/test_lease.py tests/places/test_s3.py

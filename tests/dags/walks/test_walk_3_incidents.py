@@ -1,4 +1,7 @@
-"""Each failure really caused: its incident, as the engineer opens it, names the right cause, and following its advice brings the pipeline back to green."""
+"""Each failure really caused: its incident, as the engineer opens it, names the right cause, and following its advice brings the pipeline back to green.
+
+WALKS=all (`make walks`) causes all of them; without it those that fail in different tasks and ways, for each costs a run.
+"""
 
 from __future__ import annotations
 
@@ -153,7 +156,12 @@ FAILURES = [
 ]
 
 
-@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.kind)
+CAUSED = [
+    failure for failure in FAILURES if os.environ.get("WALKS") == "all" or failure.kind in ("missing-column", "storage", "killed", "held")
+]
+
+
+@pytest.mark.parametrize("failure", CAUSED, ids=lambda failure: failure.kind)
 def test_the_incident_names_the_cause_and_its_advice_brings_the_pipeline_back(admin: Person, scene: Scene, failure: Failure) -> None:
     before = len(notices(scene))
     run = failure.causes(scene)
