@@ -1,4 +1,4 @@
-"""Times and counts as people say them."""
+"""Times as people say them."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ SECRET = "a secret of the tests"
 
 
 class Variables:
-    """Airflow's own are asked for over a connection that only a running task has; through a real one they are used in test_walks.py."""
+    """Airflow's own are asked for over a connection that only a running task has; through a real one they are used in walks/test_walk_3_incidents.py."""
 
     def __init__(self) -> None:
         self.kept: dict[str, Any] = {}

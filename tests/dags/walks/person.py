@@ -86,10 +86,6 @@ class Person:
         self.page.get_by_test_id(f"hitl-option-{option}").click()
         expect(self.page.get_by_test_id(f"hitl-option-{option}")).to_be_disabled()
 
-    def clears_the_task(self) -> None:
-        self.page.get_by_role("button", name="clear").first.click()
-        self.page.get_by_role("button", name="Confirm").click()
-
     # --- ours ---------------------------------------------------------------------------------------------------------------------------
 
     def reads_incident(self, dag_id: str, run: str, task: str) -> list[str]:
@@ -113,14 +109,14 @@ class Person:
             self.page.wait_for_timeout(100)
             return None
 
-        return wait(found, f"{path} inside Airflow")  # type: ignore[no-any-return]
+        return wait(found, f"{path} inside Airflow")
 
     def pictures(self, name: str, folder: Path) -> None:
         """In light and in dark; some of docs/pictures were taken like this."""
         folder.mkdir(parents=True, exist_ok=True)
         for theme in ("light", "dark"):
             self.page.evaluate(f"localStorage.setItem('theme', '{theme}')")
-            self.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+            self.page.emulate_media(color_scheme=theme)
             self.page.reload()
             self.page.wait_for_load_state("networkidle")
             self.page.wait_for_timeout(1500)

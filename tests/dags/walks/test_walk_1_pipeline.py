@@ -94,15 +94,17 @@ def test_a_viewer_may_look_and_not_act(enters: Callable[..., Person], scene: Sce
 
 @pytest.mark.parametrize("path", PAGES)
 def test_without_a_login_nothing_is_shown(scene: Scene, path: str) -> None:
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with pytest.raises(urllib.error.HTTPError) as refused:
-        opener.open(f"{scene.api.address}{path}", timeout=60)
-    assert refused.value.code == 401
+    assert refusal(f"{scene.api.address}{path}") == 401
 
 
 @pytest.mark.parametrize("path", ["/coldstore/acknowledge", "/api/v2/dags/coldstore_pipeline/dagRuns", "/api/v2/backfills"])
 def test_without_a_login_nothing_is_done(scene: Scene, path: str) -> None:
+    assert refusal(f"{scene.api.address}{path}", b"alert_id=a&store_id=b&comment=c") == 401
+
+
+def refusal(address: str, data: bytes | None = None) -> int:
+    """The code with which a stranger is refused."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with pytest.raises(urllib.error.HTTPError) as refused:
-        opener.open(f"{scene.api.address}{path}", data=b"alert_id=a&store_id=b&comment=c", timeout=60)
-    assert refused.value.code == 401
+        opener.open(address, data=data, timeout=60)
+    return refused.value.code
