@@ -98,7 +98,7 @@ cluster: setup ## a Spark cluster on this machine, one master and two workers, i
 cluster-down: ## end what `make cluster` started
 	@[ ! -x $(SPARK) ] || $(SPARK) -m scripts.spark_cluster down
 
-bench: setup ## [rows=…]: the benchmark, side by side with DuckDB, as ratios
+bench: setup $(LOCAL)/airflow/.done ## [rows=…]: the benchmark, side by side with DuckDB, as ratios
 	@$(SPARK) -m benchmark --rows $(rows)
 
 setup: $(LOCAL)/spark/.done $(LOCAL)/jars/.done $(LOCAL)/spark-defaults.conf $(LOCAL)/spark.jsa ## install everything a pass needs

@@ -20,6 +20,8 @@ from include.settings import PROJECT
 
 FEWEST_ROWS, MOST_ROWS, WRITTEN_FROM = 10_000, 1_000_000_000, 1_000_000
 NEW_READINGS, MOST_ON_S3 = 1_000, 1_000_000
+BOARD = ("--stores", "100", "--sensors", "20", "--cadence", "60")
+MOST_ON_BOARD = 100 * 20 * 60 * 24  # a day
 PAGE = PROJECT / "docs" / "benchmark.md"
 
 
@@ -45,6 +47,7 @@ class Results:
 
     lines: list[Line] = field(default_factory=list)
     agreements: list[Agreement] = field(default_factory=list)
+    answers: lakes.Answers = field(default_factory=dict)
 
     def pair(self, name: str, cost: Cost, other_name: str, other: Cost) -> None:
         self.lines += [Line(name, cost, against=other), Line(other_name, other)]
@@ -79,6 +82,10 @@ def run(rows: int, folder: Path, results: Results) -> None:
     with on_s3.twins(origin, folder / "twins") as twins:
         s3, files = best_in_turns((f"{some:,} readings on S3", twins.on_s3), (f"{some:,} readings on files", twins.on_files))
     results.pair(f"{some:,} readings: a pass on S3", s3, f"{some:,} readings: a pass on local files", files)
+
+    shown = lakes.simulated(folder / "board", min(rows, MOST_ON_BOARD), *BOARD)
+    timed("a pass for the board", shown.passes)
+    results.answers = lakes.board_answers(shown, folder / "airflow_home")
 
 
 def with_new_readings(lake: Lake) -> Cost:
@@ -124,12 +131,12 @@ def main() -> int:
     except (lakes.Failed, OSError) as error:
         failure = str(error)
     if results.lines:
-        print(f"\n{report.table(results.lines)}\n\n{report.agreements(results.agreements)}\n\n{report.circumstances()}")
+        print(f"\n{report.findings(results.lines, results.answers, results.agreements)}\n\n{report.circumstances()}")
     if failure:
         print(f"benchmark: {failure}", file=sys.stderr)
         return 1
     if given.write or given.rows >= WRITTEN_FROM:
-        PAGE.write_text(report.page(given.rows, results.lines, results.agreements), encoding="utf-8")
+        PAGE.write_text(report.page(given.rows, results.lines, results.answers, results.agreements), encoding="utf-8")
         print(f"written: {PAGE}")
     return 0
 

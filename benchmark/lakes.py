@@ -18,6 +18,7 @@ from include.settings import PREFIX, PROJECT, iso, utc
 BIN = PROJECT / ".local" / "spark" / "bin"
 PROPERTIES = PROJECT / ".local" / "spark-defaults.conf"
 CADENCE = timedelta(seconds=30)
+Answers = dict[str, dict[str, float]]  # page: seconds until the first answer, and until later ones
 
 
 class Failed(RuntimeError):
@@ -71,9 +72,9 @@ class Lake:
         return {row["store_id"]: (float(row["low_c"]) + float(row["high_c"])) / 2 for row in rows}
 
 
-def simulated(place: Path, readings: int) -> Lake:
-    """A fresh lake with landing and reference files, and no table yet."""
-    command = [sys.executable, "-m", "simulator", "--lake", str(place), "--readings", str(readings), "--formats", "plain"]
+def simulated(place: Path, readings: int, *more: str) -> Lake:
+    """A fresh lake with landing and reference files, and no table yet; `more`: other options of the simulator."""
+    command = [sys.executable, "-m", "simulator", "--lake", str(place), "--readings", str(readings), "--formats", "plain", *more]
     said = succeeded("the simulator", command, clean_env()).output
     as_of = next(line.removeprefix("as_of=") for line in said.splitlines() if line.startswith("as_of="))
     return Lake(place, utc(as_of))
@@ -88,6 +89,13 @@ def pass_over(lake: str, as_of: datetime, environment: Mapping[str, str] | None 
 def rival(lake: Lake, tables: Path) -> Cost:
     places = ["--landing", str(lake.place / "landing"), "--reference", str(lake.place / "reference"), "--tables", str(tables)]
     return succeeded("the rival", [sys.executable, "-m", "benchmark.rival", *places, "--as-of", iso(lake.as_of)], clean_env())
+
+
+def board_answers(lake: Lake, folder: Path) -> Answers:
+    env = clean_env() | {f"{PREFIX}LAKE": str(lake.place), f"{PREFIX}AIRFLOW_HOME": str(folder)}
+    command = [str(PROJECT / ".local" / "airflow" / "bin" / "python"), "-m", "benchmark.board_answers"]
+    said = succeeded("the board", command, env).output
+    return dict(json.loads(said.splitlines()[-1]))
 
 
 def bare_submit(folder: Path) -> Cost:

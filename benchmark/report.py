@@ -11,9 +11,11 @@ from importlib.metadata import version
 import psutil
 
 from benchmark.agreement import Agreement
+from benchmark.lakes import Answers
 from benchmark.measure import Cost
 
 PACKAGES = ("pyspark", "delta-spark", "duckdb", "deltalake")
+ANSWERS = ("page, 100 stores, 2,000 sensors", "first answer, s", "later ones, s", "ratio to the last row")
 HEADER = ("measurement", "seconds", "CPU seconds", "peak MB", "ratio of seconds", "of CPU")
 
 COMPARED = """\
@@ -34,7 +36,8 @@ processes (driver, JVM, Python workers). Memory is the highest sum over all of t
 (a height that lasts shorter than that is not seen).
 Where a ratio is about one start (1,000 new readings, nothing new, bare) or about a place, each was run twice, in turns, and the quicker run counts.
 The S3 server (SeaweedFS) runs on the same machine and takes its share of the cores; its CPU is not counted.
-The readings are simulated; making them is not timed."""
+The readings are simulated; making them is not timed. The pages are asked of a real Airflow, over HTTP and with a login; of ten later answers
+the median counts. The board is kept until something changes; what a store's page shows is read anew each time."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +55,21 @@ class Line:
 
 
 def table(lines: list[Line]) -> str:
+    return _drawn([HEADER, *(line.cells for line in lines)])
+
+
+def answers(found: Answers) -> str:
+    """How soon each page answers, beside the last, which is Airflow's own."""
+    if not found:
+        return ""
+    *_, own = (seconds["later"] for seconds in found.values())
+    rows = [(name, f"{one['first']:.2f}", f"{one['later']:.2f}", f"{one['later'] / own:.1f}") for name, one in found.items()]
+    return _drawn([ANSWERS, *rows])
+
+
+def _drawn(rows: list[tuple[str, ...]]) -> str:
     """Aligned for a screen, and Markdown all the same."""
-    rows = [HEADER, *(line.cells for line in lines)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
 
     def drawn(row: tuple[str, ...]) -> str:
         cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
@@ -69,11 +84,16 @@ def agreements(found: list[Agreement]) -> str:
     return "\n".join([f"{verdict} (rows compared by value):", "", *(f"- {one}" for one in found)])
 
 
-def page(rows: int, lines: list[Line], found: list[Agreement]) -> str:
+def findings(lines: list[Line], pages: Answers, found: list[Agreement]) -> str:
+    """What there is of them: a step may have failed."""
+    return "\n\n".join(filter(None, [table(lines), answers(pages), agreements(found)]))
+
+
+def page(rows: int, lines: list[Line], pages: Answers, found: list[Agreement]) -> str:
     title = f"# Benchmark: {rows:,} readings"
     written = f"`make bench rows={rows}` wrote this page on {datetime.now(UTC):%Y-%m-%d}."
     command = f"{written} A ratio compares its row with the one below."
-    return "\n\n".join([title, command, table(lines), agreements(found), COMPARED, circumstances()]) + "\n"
+    return "\n\n".join([title, command, findings(lines, pages, found), COMPARED, circumstances()]) + "\n"
 
 
 def circumstances() -> str:

@@ -15,6 +15,7 @@ from airflow.sdk.definitions.param import process_params
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from dags.approval import told
+from include.incidents import kind_of
 from tests.dags.runs import SCHEDULED, a_run
 
 COMPARED = {
@@ -114,3 +115,11 @@ def test_a_long_list_is_cut_and_says_so() -> None:
 def test_nothing_follows_a_preview_or_an_empty_difference(dag: DAG, tmp_path: Path, found: dict[str, Any], dry_run: str, why: str) -> None:
     with pytest.raises(AirflowSkipException, match=why):
         asked(dag, tmp_path, found, dry_run)
+
+
+def test_a_comparison_that_is_gone_is_asked_for_again(dag: DAG, tmp_path: Path) -> None:
+    task: Any = dag.get_task("approve_change").prepare_for_execution()
+    task.comparison = str(tmp_path / "gone.json")
+    with pytest.raises(AirflowFailException) as failed:
+        task.execute({"ti": mock.Mock()})
+    assert kind_of(1, [str(failed.value)]).name == "no-comparison"

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from include.incidents import kind_of
 from include.settings import PROJECT
 from spark_jobs import run_pass
 from spark_jobs.deliver_alerts import deliver_alerts
@@ -288,6 +289,7 @@ def test_the_task_fails_with_one_line_where_events_wait(lake: AlertLake, receive
         "alerts: 1 event delivered, 1 waiting (the webhook answered 500). "
         "The run is published; what waits goes out with the next one, or with another try.\n"
     )
+    assert kind_of(1, [complaint]).name == "not-delivered"
 
 
 SWITCHED_OFF = "alerts: neither a webhook (COLDSTORE_WEBHOOK_URL) nor a topic (COLDSTORE_KAFKA_ALERTS_TOPIC) is set, so none is sent\n"

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from include.incidents import kind_of
 from include.settings import SettingError, Settings
 from spark_jobs import ingest_readings, show_line
 from spark_jobs.readers import kafka_messages
@@ -395,8 +396,9 @@ def test_settings_that_do_not_fit_are_named(changed: dict[str, Any], complaint: 
 
 
 def test_a_broker_that_does_not_answer_is_one_clear_line() -> None:
-    with pytest.raises(Stop, match=r"Kafka at 127.0.0.1:1 cannot be asked \(.*\)\. Nothing is lost: see to the broker"):
+    with pytest.raises(Stop, match=r"Kafka at 127.0.0.1:1 cannot be asked \(.*\)\. Nothing is lost: see to the broker") as stopped:
         Broker(Settings(kafka_servers="127.0.0.1:1", kafka_timeout_s=2.0)).topic("coldstore_sensors")
+    assert kind_of(1, [str(stopped.value)]).name == "kafka"
 
 
 # --- alerts that go out -------------------------------------------------------------------------------------------------------------------

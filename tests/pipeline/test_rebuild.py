@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from include.incidents import kind_of
 from include.tables import PUBLISHED
 from spark_jobs.compare_day import compare_day
 from spark_jobs.rebuild_tables import rebuild_tables
@@ -47,7 +48,7 @@ def test_a_rebuild_differs_only_after_a_limit_changed_and_is_swapped_in_when_ask
     place = Lake(lake.spark, lake.settings)
     with pytest.raises(Stop, match=r"4 rows of 2025-11-08 are not as a rebuild makes them \(alerts 4\)") as differs:
         compare_day(place, DAY, "nightly", must_be_equal=True)
-    assert "trigger rebuild_day for 2025-11-08" in str(differs.value)
+    assert "trigger rebuild_day for 2025-11-08" in str(differs.value) and kind_of(1, [str(differs.value)]).name == "difference"
     told = json.loads((lake.place / "control/comparisons/nightly.json").read_text())
     assert (told["day"], told["rows"]) == (DAY, 4)
     (alerts,) = (each for each in told["tables"] if each["table"] == "alerts")
@@ -63,6 +64,9 @@ def test_a_rebuild_differs_only_after_a_limit_changed_and_is_swapped_in_when_ask
     with pytest.raises(Stop, match="run scheduled__1 is under way"):
         swap_day(place, DAY, told["fingerprint"], "")
     lake.passes(as_of="10:30")  # finds that it is dead
+    with pytest.raises(Stop) as superseded:
+        runs.continued(live)
+    assert kind_of(1, [str(superseded.value)]).name == "superseded"
     with pytest.raises(Stop, match="has changed since it was compared, 4 rows now: nothing was swapped in"):
         swap_day(place, DAY, "another", "")
     assert {table: lake.version(table) for table in PUBLISHED} == versions

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from include.incidents import kind_of
 from spark_jobs.readers import landing_files
 from spark_jobs.recover_checkpoint import recover_checkpoint
 from spark_jobs.runtime import fault_points
@@ -51,8 +52,9 @@ def test_a_damaged_checkpoint_is_named_and_made_anew(lake: TestLake, damaged: Ca
     lake.passes(as_of=iso(told.as_of_ms))
     deliver(lake, told.files()[0::2])
     cut(damaged(lake.place / CHECKPOINT))
-    with pytest.raises(Stop, match=r"checkpoints/ingest_readings/\S+ is damaged.*make recover"):
+    with pytest.raises(Stop, match=r"checkpoints/ingest_readings/\S+ is damaged.*make recover") as stopped:
         lake.passes(as_of=iso(told.as_of_ms))
+    assert kind_of(1, [str(stopped.value)]).name == "checkpoint"
     recover_checkpoint(Lake(lake.spark, lake.settings))
     lake.passes(as_of=iso(told.as_of_ms))
     assert not differences(tables(lake), oracle_tables(told))

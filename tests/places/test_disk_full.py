@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from include.incidents import kind_of
 from tests.oracle.comparison import differences, oracle_tables, tables, write_reference
 from tests.places.driver import Driver
 from tests.places.history import history
@@ -63,6 +64,7 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_pass_loses_nothing(small_disk: 
                 break
     ended = small_disk.driver.end() or ""
     assert ended.startswith("failed") and "has less than 64 MB left" in ended, ended
+    assert kind_of(1, [ended]).name == "disk-full"
     ballast.unlink()
     assert lake.passes(as_of(told)).startswith("published")
     shutil.copytree(small_disk.seen(lake.uri), tmp_path / "copy")  # what reads tables does not go by way of a process

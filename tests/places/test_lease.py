@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from include.incidents import kind_of
 from include.settings import PROJECT
 from include.tables import TABLES
 from tests.oracle.comparison import differences, oracle_tables, tables
@@ -35,8 +36,6 @@ try:
 except Stop as stop:
     print(stop, flush=True)
 """
-# It has lost its lease, or another driver was quicker; it slept past it where a table written beside that one was just being looked at.
-WHY_IT_STOPS = ("lost its lease", "another driver", "slept past its lease")
 FROZEN_AT = ("before append to readings", "before control/run.json", "before change of store_minutes", "before append to runs")
 
 
@@ -87,6 +86,7 @@ def test_a_second_writer_is_refused_and_told_who_holds_the_lake(holder: Started)
     first = holder("the night pass")
     refusal = holder("a second pass").began
     assert f"written by the night pass (process {first.process.pid} on " in refusal and "its lease runs " in refusal
+    assert kind_of(1, [refusal]).name == "lease-taken"
     assert first.asked() == "commits"
 
 
@@ -136,7 +136,7 @@ def test_a_pass_frozen_between_its_last_look_at_the_lease_and_a_write_changes_no
         sleeper.signal(signal.SIGCONT)
         ended = sleeper.end()
         sleeper.kill()
-        assert ended is not None and ended.startswith("failed") and any(why in ended for why in WHY_IT_STOPS), (point, ended)
+        assert ended is not None and ended.startswith("failed") and kind_of(1, [ended]).name == "lease-lost", (point, ended)
         assert {table: lake.version(table) for table in versions} == versions, point
         assert not differences(tables(lake), expected), point
 

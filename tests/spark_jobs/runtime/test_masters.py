@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from include.incidents import kind_of
 from include.settings import PROJECT
 
 pytestmark = pytest.mark.slow
@@ -69,7 +70,7 @@ def test_the_file_of_properties_is_read_by_spark_itself(tmp_path: Path, nobody: 
 def test_on_yarn_it_is_the_resource_manager_that_is_asked(tmp_path: Path, nobody: str) -> None:
     hadoop(tmp_path / "hadoop", {"yarn.resourcemanager.address": nobody, **IMPATIENT})
     said, _ = a_pass(tmp_path, "yarn", properties("YARN"), HADOOP_CONF_DIR=str(tmp_path / "hadoop"))
-    assert said.startswith("failed Spark does not start on yarn: ")
+    assert said.startswith("failed Spark does not start on yarn: ") and kind_of(1, [said]).name == "cluster"
     assert "ConnectException" in said and "refused" in said
 
 
