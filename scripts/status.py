@@ -25,7 +25,7 @@ Row = dict[str, Any]
 def of_lake(settings: Settings, now: datetime) -> str:
     storage.check(settings.lake)
     parts = {"Lake": [settings.lake], "Lease": [lease(settings, now)]}
-    runs = sorted(_rows(settings, "runs"), key=lambda row: row["number"])
+    runs = _last_runs(settings)
     if not runs:
         return _drawn(parts | {"Runs": ["none yet; make run, or make pass"]})
     parts |= {"Runs": [_run(row, now) for row in runs[: -RUNS - 1 : -1]], "Held": _held(runs[-1])}
@@ -36,6 +36,13 @@ def of_lake(settings: Settings, now: datetime) -> str:
         parts["Sensors"] = [_sensors(beats)]
         parts["Alerts"] = [_alerts(_rows(settings, "alerts", ds.field("status") == "open"), _rows(settings, "acknowledgements"))]
     return _drawn(parts)
+
+
+def _last_runs(settings: Settings) -> list[Row]:
+    """The last few, and the last published one, which may be older: a year has tens of thousands of them."""
+    known = sorted(_rows(settings, "runs", columns=["number", "status"]), key=lambda row: row["number"])
+    wanted = known[-RUNS:] + [row for row in known if row["status"] == "published"][-1:]
+    return sorted(_rows(settings, "runs", ds.field("number").isin([row["number"] for row in wanted])), key=lambda row: row["number"])
 
 
 def lease(settings: Settings, now: datetime) -> str:
@@ -90,9 +97,9 @@ def _alerts(is_open: list[Row], said: list[Row]) -> str:
     return f"{listed} open; {sum(not said_of(row, said) for row in is_open):,} not yet acknowledged"
 
 
-def _rows(settings: Settings, table: str, where: Any = None) -> list[Row]:
+def _rows(settings: Settings, table: str, where: Any = None, columns: list[str] | None = None) -> list[Row]:
     try:
-        return list(opened(settings.lake, table).to_pyarrow_dataset().to_table(filter=where).to_pylist())
+        return list(opened(settings.lake, table).to_pyarrow_dataset().to_table(columns=columns, filter=where).to_pylist())
     except TableNotFoundError:
         return []
 

@@ -37,3 +37,13 @@ def test_every_command_a_page_names_is_a_target(page: Path):
     targets = set(TARGET.findall((PROJECT / "Makefile").read_text(encoding="utf-8")))
     named = {command for code in CODE.findall(page.read_text(encoding="utf-8")) for command in COMMAND.findall(code)}
     assert named <= targets
+
+
+def test_every_test_a_page_names_is_there():
+    there = {
+        name
+        for path in (PROJECT / "tests").rglob("test_*.py")
+        for name in re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.MULTILINE)
+    }
+    named = {name for page in PAGES for name in re.findall(r"`(test_\w+)`", page.read_text(encoding="utf-8"))}
+    assert named and named <= there

@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 
 from board import app as board_app
 from tests.dags.board_lakes import a_lake, ago, minutes
+from tests.dags.visitors import visit, words
 
 Ask = Callable[..., TestClient]
 ALERT = {
@@ -54,37 +55,16 @@ ROWS = {
 }
 
 
-class Person:
-    def __init__(self, *methods: str) -> None:
-        self.methods = methods
-
-    def get_name(self) -> str:
-        return "Ada"
-
-
-class AuthManager:
-    def is_authorized_dag(self, *, method: str, access_entity: Any, details: Any, user: Person) -> bool:
-        return details.id == "coldstore_pipeline" and method in user.methods
-
-
 @pytest.fixture
 def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     """A browser of somebody with these rights, on a lake with these rows."""
-    monkeypatch.setattr(board_app, "get_auth_manager", AuthManager)
 
     def asked(*rights: str, rows: dict[str, Any] | None = None, status: str = "published") -> TestClient:
         if not (tmp_path / "lake").exists():
             a_lake(tmp_path / "lake", rows or ROWS, status)
-        monkeypatch.setenv("COLDSTORE_LAKE", str(tmp_path / "lake"))
-        monkeypatch.setitem(board_app.app.dependency_overrides, get_user, lambda: Person(*rights))
-        return TestClient(board_app.app, follow_redirects=False)
+        return visit(monkeypatch, tmp_path / "lake", *rights)
 
     return asked
-
-
-def words(page: str) -> str:
-    """What a person reads: no tags, no pictures, single blanks."""
-    return " ".join(re.sub(r"<(style|script|svg).*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL).split())
 
 
 def test_who_needs_somebody_comes_first(ask: Ask) -> None:

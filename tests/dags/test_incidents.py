@@ -23,7 +23,7 @@ from include.reference import BrokenReference
 from include.settings import PROJECT
 from published.incident import of_failure
 from tests.dags.board_lakes import a_lake
-from tests.dags.test_board_pages import AuthManager, Person, words
+from tests.dags.visitors import visit, words
 
 SAID = {
     "held": (3, "quarantine: share of bad lines (seen 1.0, allowed 0.2). The published tables stay as they were and nothing is lost. Once the cause is gone the next run publishes this one's data too; to publish it all the same: make accept run=night by=… why=…"),
@@ -163,12 +163,10 @@ TASK = {"dag_id": "coldstore_pipeline", "run_id": "night", "task_id": "check_qua
 @pytest.fixture
 def page(lake: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """What somebody with these rights sees of a task that ended like this."""
-    monkeypatch.setattr(board_app, "get_auth_manager", AuthManager)
 
     def asked(failed: Failed | None, *rights: str, **changed: str) -> Any:
         monkeypatch.setattr(board_incidents, "of_task", lambda *named: failed)
-        monkeypatch.setitem(board_app.app.dependency_overrides, get_user, lambda: Person(*rights))
-        return TestClient(board_app.app).get("/incident", params={**TASK, **changed})
+        return visit(monkeypatch, lake, *rights).get("/incident", params={**TASK, **changed})
 
     return asked
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 
 from board import pictures
 from published.quality import Mark, Trend, of_lake
 from tests.dags.board_lakes import AS_OF, a_lake, write
-from tests.dags.test_board_pages import Ask, ask, words
+from tests.dags.visitors import visit, words
 
-__all__ = ["ask"]
+Ask = Callable[..., TestClient]
 SEEN = {
     ("store_minutes", "sensors report by their cadence"): ["97.3 %; lowest: store-1 with 85.7 %", "88.0 %", "nothing to judge", "91.0 %"],
     ("readings", "readings arrive in time"): ["2.2 %", "0.0 %", "3.0 %", "4.0 %"],
@@ -51,6 +54,11 @@ def lake(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.fixture
+def ask(lake: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    return partial(visit, monkeypatch, lake)
+
+
 def test_each_share_over_the_runs_as_the_checks_saw_it(lake: Path) -> None:
     found = of_lake(str(lake))
     assert [(trend.name, [mark.percent for mark in trend.marks]) for trend in found.trends] == [
@@ -74,7 +82,7 @@ def test_what_did_not_hold_in_the_last_run_is_named(lake: Path) -> None:
     assert found.last["run_id"] == "run-4" and [(row["expectation"], row["observed"]) for row in found.missed] == [("books balance", "7")]
 
 
-def test_the_page_shows_them_with_a_way_to_every_page_of_data_docs(ask: Ask, lake: Path) -> None:
+def test_the_page_shows_them_with_a_way_to_every_page_of_data_docs(ask: Ask) -> None:
     answer = ask("GET").get("/quality")
     told = words(answer.text)
     for wanted in (
@@ -86,8 +94,8 @@ def test_the_page_shows_them_with_a_way_to_every_page_of_data_docs(ask: Ask, lak
     assert "run-1 (published), as of 2025-11-08 13:00: 88.0 %, allowed at least 90 %" in answer.text
 
 
-def test_before_the_first_check_there_is_a_page_too(ask: Ask, tmp_path: Path) -> None:
-    told = words(ask("GET", rows={}).get("/quality").text)
+def test_before_the_first_check_there_is_a_page_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = words(visit(monkeypatch, a_lake(tmp_path / "new", {}), "GET").get("/quality").text)
     assert told.count("Nothing was judged yet.") == 3 and "No run was checked yet." in told
 
 
@@ -99,7 +107,7 @@ def test_a_point_lies_where_its_share_is_and_a_missed_one_stands_out() -> None:
     assert drawn.count('class="missed"') == 1 and drawn.count('class="limit"') == 3
 
 
-def test_data_docs_run_nothing_and_fetch_nothing(ask: Ask, lake: Path) -> None:
+def test_data_docs_run_nothing_and_fetch_nothing(ask: Ask) -> None:
     answer = ask("GET").get("/data-docs/validations/readings/run-3/20251108T120000Z/counts-readings.html")
     assert answer.status_code == 200 and "seen 0.6 %" in answer.text and "--ground" in answer.text
     assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; style-src")
@@ -109,13 +117,13 @@ def test_data_docs_run_nothing_and_fetch_nothing(ask: Ask, lake: Path) -> None:
 @pytest.mark.parametrize(
     "path", ["../secret.html", "%2e%2e/secret.html", "validations/..%2f..%2fsecret.html", "results/x.json", "gone.html"]
 )
-def test_nothing_but_data_docs_is_served(ask: Ask, lake: Path, path: str) -> None:
+def test_nothing_but_data_docs_is_served(ask: Ask, path: str) -> None:
     answer = ask("GET").get(f"/data-docs/{path}")
     assert answer.status_code == 404 and "not for everyone" not in answer.text
 
 
 @pytest.mark.parametrize("path", ["/quality", "/data-docs/index.html"])
-def test_who_may_not_see_the_pipeline_does_not_see_its_quality(ask: Ask, lake: Path, path: str) -> None:
+def test_who_may_not_see_the_pipeline_does_not_see_its_quality(ask: Ask, path: str) -> None:
     assert ask().get(path).status_code == 403
 
 
