@@ -16,6 +16,10 @@ rows ?= 10000000
 histories ?= 20
 # What a person gives on the command line reaches the shell as it is, whatever stands in it.
 export source position run by why reason alert from to apply tell q at as
+# Tests are many short lives of a JVM: its second compiler would take more than it gives.
+SHORT_LIVED := SPARK_SUBMIT_OPTS=-XX:TieredStopAtLevel=1
+PYTEST := $(SHORT_LIVED) $(SPARK) -m pytest
+PYTEST_DAGS := $(SHORT_LIVED) $(AIRFLOW) -m pytest --confcutdir=tests/dags
 LANDING := $(if $(COLDSTORE_LANDING),--landing "$(COLDSTORE_LANDING)")
 
 .PHONY: help setup run test oracle test-places walks crash check pass line rebuild accept ack replay recover sample summary sql status doctor up down cluster cluster-down bench lock clean
@@ -29,21 +33,21 @@ run: setup $(LOCAL)/airflow/.done ## all set-up, sample readings, one pass throu
 
 test: setup $(LOCAL)/airflow/.done check ## all set-up, every test
 	@bash scripts/install_browser.sh
-	$(SPARK) -m pytest tests --ignore=tests/dags --numprocesses 2 --dist loadfile
-	$(AIRFLOW) -m pytest tests/dags --confcutdir=tests/dags
+	$(PYTEST) tests --ignore=tests/dags --numprocesses 2 --dist loadfile
+	$(PYTEST_DAGS) tests/dags
 
 oracle: setup ## [histories=…]: random histories against the independent oracle, in one pass and in several
-	@COLDSTORE_HISTORIES=$(histories) $(SPARK) -m pytest tests/oracle --numprocesses logical --maxprocesses 4 --maxschedchunk 1
+	@COLDSTORE_HISTORIES=$(histories) $(PYTEST) tests/oracle --numprocesses logical --maxprocesses 4 --maxschedchunk 1
 
 test-places: setup ## the same history, with a crash, in every place: files, S3 servers, Kafka, a Spark cluster
-	@$(SPARK) -m pytest tests/places/test_places.py
+	@$(PYTEST) tests/places/test_places.py
 
 walks: setup $(LOCAL)/airflow/.done ## through Airflow's pages in a browser, with eight failures really caused and mended
 	@bash scripts/install_browser.sh
-	WALKS=all $(AIRFLOW) -m pytest tests/dags/walks --confcutdir=tests/dags
+	WALKS=all $(PYTEST_DAGS) tests/dags/walks
 
 crash: setup ## a driver killed at every point where it writes, and at 30 random moments; writes docs/reliability.md
-	@COLDSTORE_CRASHES=all $(SPARK) -m pytest --capture=no tests/places/test_crashes.py tests/places/test_lease.py tests/places/test_s3.py
+	@COLDSTORE_CRASHES=all $(PYTEST) --capture=no tests/places/test_crashes.py tests/places/test_lease.py tests/places/test_s3.py
 
 check: setup ## ruff and mypy
 	@$(LOCAL)/spark/bin/ruff check .

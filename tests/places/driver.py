@@ -15,7 +15,7 @@ from pathlib import Path
 
 from include.settings import PROJECT
 
-KEPT = ("PATH", "HOME", "JAVA_HOME", "LANG", "TMPDIR")
+KEPT = ("PATH", "HOME", "JAVA_HOME", "LANG", "TMPDIR", "SPARK_SUBMIT_OPTS")
 
 
 class Driver:
