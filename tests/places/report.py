@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 
 from include.settings import PROJECT
 
@@ -11,6 +12,7 @@ START, END = "<!-- crash matrix, written by make crash -->", "<!-- end of the cr
 places: list[tuple[str, int, int, bool, float]] = []  # name, passes, lines, equal to the oracle, seconds
 crashes: dict[tuple[str, str], str] = {}
 kills: dict[str, int] = {}
+requests: dict[int, int] = {}  # of a pass with nothing new, by the number of passes before it
 
 
 def note_crash(point: str, place: str, difference: str) -> None:
@@ -43,7 +45,12 @@ def _matrix() -> str:
     survived = sum(not difference for difference in crashes.values())
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in [["killed", *places], ["---"] * (len(places) + 1), *rows])
     random = ", ".join(f"{count} on {place}" for place, count in kills.items())
-    return f"{survived} of {len(crashes)} survived.\n\n{table}\n\nKills at random moments in a row, on one lake: {random or 'none'}."
+    told = [f"{datetime.now(UTC):%Y-%m-%d}: {survived} of {len(crashes)} survived.", table]
+    told += [f"Kills at random moments in a row, on one lake, with the oracle's tables at the end: {random}."]
+    if requests:
+        counted = ", ".join(f"{count} after {passes} passes" for passes, count in requests.items())
+        told += [f"Requests to the S3 server of a pass with nothing new: {counted}."]
+    return "\n\n".join(told)
 
 
 def _said(difference: str | None) -> str:

@@ -16,6 +16,7 @@ from deltalake import DeltaTable
 
 from include.settings import PROJECT
 from tests.oracle.comparison import differences, oracle_tables, tables
+from tests.places import report
 from tests.places.history import history
 from tests.places.places import OnS3, PlacedLake, as_arrived, as_of, lay
 from tests.servers.faulty_proxy import FAULTS, FaultyProxy, every
@@ -117,7 +118,7 @@ def test_a_pass_with_nothing_new_asks_no_more_after_many_passes_than_after_few(
                 asked[number + 1] = len(proxy.requests)
     finally:
         direct.stop()
-    print("requests of a pass with nothing new, by the passes before it:", asked)
+    report.requests |= asked
     assert asked[MANY] <= 1.25 * asked[FEW]  # it rises and falls: a log is read from its last checkpoint on
 
 
