@@ -16,8 +16,9 @@ rows ?= 10000000
 histories ?= 20
 # What a person gives on the command line reaches the shell as it is, whatever stands in it.
 export source position run by why reason alert from to apply tell q at as
-# Tests are many short lives of a JVM: its second compiler would take more than it gives.
-SHORT_LIVED := SPARK_SUBMIT_OPTS=-XX:TieredStopAtLevel=1
+# Tests are many short lives of a JVM: its second compiler would take more than it gives. (With one compiler it keeps 48 MB of code, and a JVM that
+# takes forty passes fills them: then nothing is compiled any more, and it complains on standard output.)
+SHORT_LIVED := SPARK_SUBMIT_OPTS="-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 PYTEST := $(SHORT_LIVED) $(SPARK) -m pytest
 PYTEST_DAGS := $(SHORT_LIVED) $(AIRFLOW) -m pytest --confcutdir=tests/dags
 LANDING := $(if $(COLDSTORE_LANDING),--landing "$(COLDSTORE_LANDING)")
