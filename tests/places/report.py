@@ -46,6 +46,8 @@ def _matrix() -> str:
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in [["killed", *places], ["---"] * (len(places) + 1), *rows])
     random = ", ".join(f"{count} on {place}" for place, count in kills.items())
     told = [f"{datetime.now(UTC):%Y-%m-%d}: {survived} of {len(crashes)} survived.", table]
+    if len(crashes) < len(points) * len(places):
+        told += ["–: there the point came right after another one, and nothing is written between the two."]
     told += [f"Kills at random moments in a row, on one lake, with the oracle's tables at the end: {random}."]
     if requests:
         counted = ", ".join(f"{count} after {passes} passes" for passes, count in requests.items())
