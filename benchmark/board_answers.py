@@ -13,6 +13,7 @@ from statistics import median
 from include.settings import Settings
 from published.board import stores
 from published.snapshot import published
+from scripts.airflow_server.names import DAG
 from scripts.airflow_server.servers import stop
 from scripts.airflow_server.starting import start
 from scripts.ports import free_port
@@ -22,21 +23,22 @@ LATER = 10
 
 def main() -> None:
     worst, *_ = stores(published(Settings.from_env().lake))
-    pages = {
-        "the board": "/coldstore/",
-        f"a store of {sum(worst.sensors.values())} sensors": f"/coldstore/stores/{worst.store_id}",
-        "quality": "/coldstore/quality",
-        "Airflow's own list of DAGs": "/api/v2/dags",
+    pages = {  # each with what stands on it
+        "the board": ("/coldstore/", worst.store_id),
+        f"a store of {sum(worst.sensors.values())} sensors": (f"/coldstore/stores/{worst.store_id}", worst.store_id),
+        "quality": ("/coldstore/quality", "Completeness"),
+        "Airflow's own list of DAGs": ("/api/v2/dags", DAG),
     }
     state, api = start("run", free_port())
     try:
         found = {}
-        for name, path in pages.items():
+        for name, (path, shown) in pages.items():
             seconds = []
             for _ in range(1 + LATER):
                 began = time.perf_counter()
-                api.ask("GET", path)
+                answer = api.ask("GET", path)
                 seconds.append(time.perf_counter() - began)
+                assert shown.encode() in answer, f"{path} does not show {shown}"
             found[name] = {"first": seconds[0], "later": median(seconds[1:])}
     finally:
         stop(state)
