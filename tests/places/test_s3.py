@@ -119,6 +119,7 @@ def test_a_pass_with_nothing_new_asks_no_more_after_many_passes_than_after_few(
     finally:
         direct.stop()
     report.requests |= asked
+    print("requests of a pass with nothing new, by the passes before it:", asked)
     assert asked[MANY] <= 1.25 * asked[FEW]  # it rises and falls: a log is read from its last checkpoint on
 
 
