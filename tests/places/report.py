@@ -51,7 +51,8 @@ def _matrix() -> str:
     told += [f"Kills at random moments in a row, on one lake, with the oracle's tables at the end: {random}."]
     if requests:
         counted = ", ".join(f"{count} after {passes} passes" for passes, count in requests.items())
-        told += [f"Requests to the S3 server of a pass with nothing new: {counted}."]
+        why = "It rises and falls: a table's log is read from its last checkpoint on, and there is one every ten versions."
+        told += [f"Requests to the S3 server of a pass with nothing new: {counted}. {why}"]
     return "\n\n".join(told)
 
 
