@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, cast
@@ -30,6 +30,7 @@ class Lake:
         self._spark, self._is_session_mine = spark, spark is None
         self._frames: dict[str, DataFrame] = {}
         self.expects_many_rows = False
+        self._versions: dict[str, int] = {}
         self.small = SmallTables(settings.lake)
 
     @property
@@ -49,9 +50,12 @@ class Lake:
     def path(self, table: str) -> str:
         return self.place("tables", table)
 
+    def _log(self, table: str) -> str:
+        return f"{self.path(table)}/_delta_log"
+
     def exists(self, table: str) -> bool:
         """A folder without a version is what a crash left of an attempt to make it."""
-        return any(name.endswith(".json") for name in storage.names(self.path(table) + "/_delta_log"))
+        return any(name.endswith(".json") for name in storage.names(self._log(table)))
 
     def expect_rows(self, rows: int) -> None:
         """Compiling plans to Java, and shuffling, pay off for many rows only; a few are done sooner in one piece, interpreted."""
@@ -75,8 +79,19 @@ class Lake:
         return feed.load(self.path(table))
 
     def version(self, table: str) -> int:
-        names = storage.names(self.path(table) + "/_delta_log")
-        return max(int(name[:20]) for name in names if name.endswith(".json") and name[:20].isdigit())
+        """A log keeps a month of versions: only those are listed that came after what is known, unless the table was made anew since."""
+        known = self._versions.get(table, 0)
+        versions = self._listed(table, known) or self._listed(table, 0)
+        self._versions[table] = max(versions)
+        return self._versions[table]
+
+    def _listed(self, table: str, known: int) -> list[int]:
+        names = storage.names(self._log(table), after=f"{known:020d}")
+        return [int(name[:20]) for name in names if name.endswith(".json") and name[:20].isdigit()]
+
+    def expect_versions(self, published: Mapping[str, int]) -> None:
+        """Those of an earlier moment: from there on it is looked for newer ones."""
+        self._versions = {**published, **self._versions}
 
     def create_missing_tables(self) -> None:
         place = self.place("control", "format")

@@ -138,11 +138,9 @@ def _at(path: str) -> Entry | None:
     return None
 
 
-def names(place: str) -> list[str]:
-    """The names of the files in one folder."""
+def names(place: str, after: str = "") -> Iterator[str]:
     with contextlib.suppress(FileNotFoundError):
-        return sorted(entry.name for entry in os.scandir(_local(place)) if entry.is_file())
-    return []
+        yield from sorted(entry.name for entry in os.scandir(_local(place)) if entry.is_file() and entry.name > after)
 
 
 def folders(place: str) -> list[str]:

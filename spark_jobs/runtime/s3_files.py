@@ -120,11 +120,11 @@ def files(place: str) -> Iterator[Entry]:
                     yield Entry(f"{S3}{start['Bucket']}/{item['Key']}", item["Size"], _milliseconds(item["LastModified"]))
 
 
-def names(place: str) -> list[str]:
-    start = _prefix(place)
+def names(place: str, after: str = "") -> Iterator[str]:
+    start = _prefix(place)["Prefix"]
     with answered(place):
-        found = (item["Key"].removeprefix(start["Prefix"]) for page in _pages(place, Delimiter="/") for item in page.get("Contents", ()))
-        return sorted(name for name in found if name)
+        for page in _pages(place, Delimiter="/", StartAfter=start + after):
+            yield from (item["Key"].removeprefix(start) for item in page.get("Contents", ()))
 
 
 def folders(place: str) -> list[str]:

@@ -22,6 +22,7 @@ CLOUD = "org.apache.spark.internal.io.cloud"
 LAKE_ON_S3 = {
     "spark.sql.streaming.checkpointFileManagerClass": f"{CLOUD}.AbortableStreamBasedCheckpointFileManager",
     "spark.hadoop.fs.s3a.committer.name": "magic",
+    "spark.hadoop.delta.enableFastS3AListFrom": "true",  # a log is listed from its last checkpoint on, not whole
     "spark.sql.sources.commitProtocolClass": f"{CLOUD}.PathOutputCommitProtocol",
     "spark.sql.parquet.output.committer.class": f"{CLOUD}.BindingParquetOutputCommitter",
 }

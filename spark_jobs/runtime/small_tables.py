@@ -12,12 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
 from spark_jobs.runtime import storage
 
 COMPACT_EVERY = 5  # commits: each leaves a file of its own, and a read opens them all; on an S3 server each is a request
+CLEAR_EVERY = 100  # commits: to find what is older than a month a table's whole log is listed
 
 Row = dict[str, Any]
 Condition = tuple[str, str, Any]  # like ("seq", ">", 7)
@@ -122,15 +123,18 @@ class SmallTables:
         new = changes.filter(pc.field("action") != "delete").select(there.schema.names).cast(there.schema)
         written = pa.concat_tables([there.take(stay.sort()), new])
         names = ", ".join(f"'{each}'" for each in days.to_pylist())
-        write_deltalake(known, written, mode="overwrite", predicate=f"{day} IN ({names})", commit_properties=_named(write))
+        predicate = f"{day} IN ({names})"
+        write_deltalake(
+            known, written, mode="overwrite", predicate=predicate, commit_properties=_named(write), post_commithook_properties=_after(known)
+        )
 
 
 def _write(table: DeltaTable, new: Any, write: Write, mode: Any) -> None:
     if _is_done(table, write):
         return
-    write_deltalake(table, new, mode=mode, commit_properties=_named(write))
+    write_deltalake(table, new, mode=mode, commit_properties=_named(write), post_commithook_properties=_after(table))
     if mode == "append" and table.version() % COMPACT_EVERY == 0:
-        table.optimize.compact()
+        table.optimize.compact(post_commithook_properties=_after(table))
 
 
 def _is_done(table: DeltaTable, write: Write) -> bool:
@@ -140,6 +144,12 @@ def _is_done(table: DeltaTable, write: Write) -> bool:
 
 def _named(write: Write) -> CommitProperties:
     return CommitProperties(app_transactions=[Transaction(write.app, write.number)])
+
+
+def _after(table: DeltaTable) -> PostCommitHookProperties:
+    """What is done with its log after the next commit."""
+    is_due = (table.version() + 1) % CLEAR_EVERY == 0
+    return PostCommitHookProperties(cleanup_expired_logs=None if is_due else False)
 
 
 def _reader(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatchReader:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from spark_jobs.runtime import s3_client
 from tests.places import report
 from tests.places.places import OnCluster, OnKafka, OnS3, Place
 from tests.servers.kafka import Kafka
@@ -60,6 +61,16 @@ def on_minio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnS3]:
 def place(request: pytest.FixtureRequest) -> Place:
     found: Place = request.getfixturevalue(request.param)
     return found
+
+
+@pytest.fixture
+def reached(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    """The place, where this process itself uses it as the jobs do."""
+    for name, value in place.environment.items():
+        monkeypatch.setenv(name, value)
+    s3_client.client.cache_clear()
+    yield place
+    s3_client.client.cache_clear()
 
 
 def pytest_sessionfinish() -> None:

@@ -12,7 +12,7 @@ START, END = "<!-- crash matrix, written by make crash -->", "<!-- end of the cr
 places: list[tuple[str, int, int, bool, float]] = []  # name, passes, lines, equal to the oracle, seconds
 crashes: dict[tuple[str, str], str] = {}
 kills: dict[str, int] = {}
-requests: dict[int, int] = {}  # of a pass with nothing new, by the number of passes before it
+requests: dict[int, list[int]] = {}  # of passes in a row with nothing new, by the number of passes before them
 
 
 def note_crash(point: str, place: str, difference: str) -> None:
@@ -50,9 +50,9 @@ def _matrix() -> str:
         told += ["–: there the point came right after another one, and nothing is written between the two."]
     told += [f"Kills at random moments in a row, on one lake, with the oracle's tables at the end: {random}."]
     if requests:
-        counted = ", ".join(f"{count} after {passes} passes" for passes, count in requests.items())
-        why = "It rises and falls: a table's log is read from its last checkpoint on, and there is one every ten versions."
-        told += [f"Requests to the S3 server of a pass with nothing new: {counted}. {why}"]
+        counted = "; ".join(f"after {passes} passes {', '.join(map(str, counts))}" for passes, counts in requests.items())
+        why = "They rise and fall: a table's log is read from its last checkpoint on, and with every fourth pass the books are compacted."
+        told += [f"Requests to the S3 server of passes in a row with nothing new: {counted}. {why}"]
     return "\n\n".join(told)
 
 

@@ -36,7 +36,13 @@ try:
 except Stop as stop:
     print(stop, flush=True)
 """
-FROZEN_AT = ("before append to readings", "before control/run.json", "before append to store_minutes", "before append to runs")
+FROZEN_AT = (  # and in which pass over the lake
+    ("before append to readings", 1),
+    ("before control/run.json", 1),
+    ("before append to store_minutes", 1),
+    ("before append to runs", 1),
+    ("before change of store_minutes", 2),
+)
 
 
 class Holder:
@@ -123,9 +129,12 @@ def test_a_frozen_driver_that_nobody_replaced_commits_nothing_either(holder: Sta
 def test_a_pass_frozen_between_its_last_look_at_the_lease_and_a_write_changes_nothing_when_it_wakes_up(place: Place) -> None:
     """Between looking and writing nothing but the place itself can refuse: Delta's log, or a conditional put."""
     points = FROZEN_AT if os.environ.get("COLDSTORE_CRASHES") == "all" else FROZEN_AT[:1]
-    for number, point in enumerate(points):
+    for number, (point, nth) in enumerate(points):
         lake, told = PlacedLake(place, f"frozen-{number}"), history()
-        lay(lake, told, 0, 1)
+        for earlier in range(nth - 1):
+            lay(lake, told, earlier, nth)
+            assert lake.passes(as_of(told)).startswith("published")
+        lay(lake, told, nth - 1, nth)
         sleeper = place.new_driver()
         lake.begins(sleeper, as_of(told), freeze_at=point, lease_s=8)
         _wait_until_frozen(sleeper)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,11 @@ class S3Server:
             self._process = None
 
     def client(self) -> Any:
+        return self._client
+
+    @cached_property
+    def _client(self) -> Any:
+        """To make one takes longer than most requests."""
         return boto3.client(
             "s3", endpoint_url=self.endpoint, region_name="us-east-1", aws_access_key_id=self.key, aws_secret_access_key=self.secret,
             config=Config(connect_timeout=2, read_timeout=10, retries={"total_max_attempts": 2}, s3={"addressing_style": "path"}),
