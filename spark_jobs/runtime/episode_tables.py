@@ -53,9 +53,11 @@ class EpisodeTables:
                 self.format.published(self.lake, dict.fromkeys((EPISODES[kind] for kind in PUBLISHED), F.lit(True))),
             )
             return
-        near = self._published_near()
-        sensors = [self._sensed(name, found) for name, found in self._stretches(near).items()]
-        if too_short := self._review(sensors, near) if sensors else []:
+        if not self._changed:
+            return
+        near, found = stretches.settled(self._changed_near, self._changed_spoke, self._published_within, self._stretches)
+        sensors = [self._sensed(name, stretch) for name, stretch in found.items()]
+        if too_short := self._review(sensors, near):
             # What could not be told from a stretch is told from the whole sensor.
             again = [replace(self._sensed(name, (EVERYTHING,)), only=self._near(name)) for name in too_short]
             self._review(again, self._published_of(too_short))
@@ -112,9 +114,11 @@ class EpisodeTables:
 
     def _near(self, name: str) -> Span:
         """The past is not rewritten behind anyone's back: of a sensor that is looked at as a whole, only what is near the change."""
+        return self._rebuilt if self.derived.rebuilt else self._span_near(name)
+
+    def _span_near(self, name: str) -> Span:
         spans, margin = self._changed[name], self._margin(name)
-        near = min(start for start, _ in spans) - margin, max(end for _, end in spans) + margin
-        return self._rebuilt if self.derived.rebuilt else near
+        return min(start for start, _ in spans) - margin, max(end for _, end in spans) + margin
 
     def _spoke_then(self, name: str) -> bool:
         words = self.derived.sensors[name].words
@@ -161,14 +165,19 @@ class EpisodeTables:
 
     # What is published there
 
-    def _published_near(self) -> pa.Table:
-        """The rows that reach what changed; the driver has to see them first."""
-        if not self._changed:
-            return self.format.table([])
-        margin = max(self._margin(name) for name in self._changed)
-        spans = [span for found in self._changed.values() for span in found]
-        first, last = min(span[0] for span in spans) - margin, max(span[1] for span in spans) + margin
-        return self._published_of(self._changed, ending_from(first) & (pc.field("started_at") <= at(last)))
+    @property
+    def _changed_near(self) -> Span:
+        near = [self._span_near(name) for name in self._changed]
+        return min(start for start, _ in near), max(end for _, end in near)
+
+    @property
+    def _changed_spoke(self) -> Span:
+        """From the first word of these sensors to the last."""
+        sensed = [self._sensed(name, ()) for name in self._changed]
+        return min(sensor.first_at for sensor in sensed), max(sensor.last_at for sensor in sensed)
+
+    def _published_within(self, span: Span) -> pa.Table:
+        return self._published_of(self._changed, ending_from(span[0]) & (pc.field("started_at") <= at(span[1])))
 
     def _published_of(self, names: Iterable[str], condition: Any = None) -> pa.Table:
         is_wanted = pc.field("sensor_id").isin(list(names))

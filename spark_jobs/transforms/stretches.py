@@ -5,9 +5,9 @@ Worked out on the driver, from when something changed and from the published epi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from include.rules import DoorLeftOpen, Drop, OutOfLimits, RiseAfterDoor, Rule
 from spark_jobs.transforms.door_sessions import Session
@@ -15,6 +15,7 @@ from spark_jobs.transforms.track import AFTER_ALL, BEFORE_ALL, SECOND
 
 Row = Mapping[str, Any]
 Span = tuple[int, int]
+Rows = TypeVar("Rows")
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,26 @@ def of_sensor(changed: Iterable[Span], known: Known, margin: int, spoke: Span | 
     return _merged(_around(day, known, margin, spoke, may_resume) for day in days)
 
 
+def settled(
+    near: Span, spoke: Span, load: Callable[[Span], Rows], stretches_in: Callable[[Rows], Mapping[str, tuple[Stretch, ...]]]
+) -> tuple[Rows, Mapping[str, tuple[Stretch, ...]]]:
+    """The published rows that reach into what is looked at again, and what that is.
+
+    An episode that reaches what changed may go on from there and meet others: their rows have to be known, too, or they would be found
+    anew, or left standing beside what took their place. `spoke`: no episode starts outside of it.
+    """
+    while True:
+        rows = load(near)
+        found = stretches_in(rows)
+        every = [stretch for stretches in found.values() for stretch in stretches]
+        first = min((stretch.read_from for stretch in every), default=near[0])
+        last = max((stretch.read_to for stretch in every), default=near[1])
+        wider = min(near[0], max(first, spoke[0])), max(near[1], min(last, spoke[1]))
+        if wider == near:
+            return rows, found
+        near = wider
+
+
 def _around(changed: Span, known: Known, margin: int, spoke: Span, may_resume: bool) -> Stretch:
     since, until = changed
     near = since - margin, until + margin
@@ -114,7 +135,8 @@ def _around(changed: Span, known: Known, margin: int, spoke: Span, may_resume: b
             end = outage["ended_at"]
             spans += [(outage["started_at"] - margin, outage["started_at"])] + ([] if end is None else [(end, end)])
     for session in known.sessions:
-        is_near = _reaches(session, near) or known.is_left_open(session)
+        # What comes after a door left open, however late, says that it was closed or not heard of; what came before it says nothing of it.
+        is_near = _reaches(session, near) or (known.is_left_open(session) and session["started_at"] <= near[1])
         if is_near and not (may_resume and known.session_before(session, since)):
             spans.append((session["started_at"], session["ended_at"] + margin))
     for alerts in known.alerts.values():

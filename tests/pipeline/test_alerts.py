@@ -87,3 +87,28 @@ def test_what_ended_a_day_ago_pages_nobody(lake: TestLake) -> None:
     assert events == [
         ("opened", "10:00", True), ("opened", "10:05", False), ("opened", "10:09", False), ("resolved", "10:00", True), ("resolved", "10:05", False),
     ]  # fmt: skip
+
+
+def test_an_alert_that_was_over_before_a_silence_is_told_once(lake: TestLake) -> None:
+    lake.knows("limits", *LIMITS)
+    lake.receives(
+        *every(60, "10:00", "10:02"), *every(60, "10:02", "10:10", temperature=6.0), *every(60, "10:10", "10:17"), arrived="10:17"
+    )
+    lake.passes(as_of="10:17")
+    for start, end in (("10:26", "10:31"), ("10:31", "10:36"), ("10:36", "10:41")):
+        lake.receives(*every(60, start, end), arrived=end)
+        lake.passes(as_of=end)
+    assert told(lake) == {("opened", "10:02:00"): 1, ("resolved", "10:02:00"): 1}
+    assert [(row["started_at"], row["ended_at"], row["revision"]) for row in warm(lake)] == [(moment("10:02"), moment("10:10"), 0)]
+
+
+def test_what_was_sent_while_the_gateway_was_cut_off_takes_the_place_of_the_alert_that_began_after_it(lake: TestLake) -> None:
+    lake.knows("limits", *LIMITS)
+    lake.receives(a_reading(clock="09:59", battery_pct=10), *every(60, "10:00", "10:10"), arrived="10:10")
+    lake.receives(*every(60, "12:00", "12:22", temperature=9.0), arrived="12:22")
+    lake.passes(as_of="12:23")
+    lake.receives(*every(60, "10:10", "11:31", temperature=9.0), arrived="12:24")
+    lake.passes(as_of="12:25")
+    whole, swallowed = warm(lake)
+    assert (whole["started_at"], whole["status"], whole["ended_at"]) == (moment("10:10"), "open", None)
+    assert (swallowed["started_at"], swallowed["status"], swallowed["superseded_by"]) == (moment("12:00"), "retracted", whole["alert_id"])

@@ -5,8 +5,11 @@ No Spark: readings come in any order and in several passes, some are replaced; e
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +31,7 @@ from tests.oracle.lines import Reading
 START = 1_762_596_000_000  # ms
 MINUTE = 60_000
 GAP = 120 * SECOND
+HOUR = 3600 * SECOND
 STEPS = [1_000, 30_000, 60_000, 60_000, 60_000, 119_999, 120_000, 120_001, 240_000, 300_000, 600_000, 600_001, 3_600_000, 90_000_000]
 TEMPERATURES = [2_000, 4_500, 4_501, 5_000, 5_001, 6_000, 6_000, 8_000, 10_300, -1_000, -1_001, -501, -500, -7_000]
 
@@ -91,20 +95,31 @@ class Published:
         self.readings.update({reading.event_ms: reading for reading in new})
         if not self.readings:
             return
-        sensor = self._sensed(as_of)
-        known = Known.of(self._rows(), RULES)
+        sensor, spans = self._sensed(as_of), self._changed(new, as_of)
+        if spans:
+            for row in self._reviewed(sensor, spans, as_of):
+                self._apply(row)
+        self.silence, self.spoke = self._silence(as_of), (sensor.first_at, sensor.last_at)
+
+    def _reviewed(self, sensor: Sensed, spans: list[tuple[int, int]], as_of: int) -> list[dict[str, Any]]:
         margin = stretches.margin(RULES, self.case.timeout_s * SECOND, GAP)
-        found = stretches.of_sensor(self._changed(new, as_of), known, margin, self.spoke, True)
+        near = min(start for start, _ in spans) - margin, max(end for _, end in spans) + margin
+        known, found = stretches.settled(
+            near, (sensor.first_at, sensor.last_at), self._known,
+            lambda known: {"s": stretches.of_sensor(spans, known, margin, self.spoke, True)},
+        )  # fmt: skip
         try:
-            rows = self._review(replace(sensor, stretches=found), as_of, known)
+            return self._review(replace(sensor, stretches=found["s"]), as_of, known)
         except TooShort:
             self.wholes += 1
-            spans = self._changed(new, as_of)
-            near = min(start for start, _ in spans) - margin, max(end for _, end in spans) + margin
-            rows = self._review(replace(sensor, stretches=(EVERYTHING,), only=near), as_of, known)
-        for row in rows:
-            self._apply(row)
-        self.silence, self.spoke = self._silence(as_of), (sensor.first_at, sensor.last_at)
+            return self._review(replace(sensor, stretches=(EVERYTHING,), only=near), as_of, Known.of(self._rows(), RULES))
+
+    def _known(self, span: tuple[int, int]) -> Known:
+        """Only the published rows that reach into it."""
+        rows = [(row, row["outage"] or row["session"] or row["alert"]) for row in self._rows()]
+        return Known.of(
+            [row for row, one in rows if one["started_at"] <= span[1] and (one["ended_at"] is None or one["ended_at"] >= span[0])], RULES
+        )
 
     def _changed(self, new: list[Reading], as_of: int) -> list[tuple[int, int]]:
         days: dict[int, list[int]] = {}
@@ -154,9 +169,11 @@ class Published:
         return list(review.of(sensor, self._track(sensor.stretches), known))
 
     def _track(self, asked: tuple[Stretch, ...]) -> Track:
-        """Only what the stretches ask for."""
+        """Only the hours that the stretches ask for."""
         spans = [span for stretch in asked for span in (stretch.spans or [(stretch.read_from, stretch.read_to)])]
-        rows = [one for time, one in self.readings.items() if any(start <= time * 1000 <= end for start, end in spans)]
+        rows = [
+            one for time, one in self.readings.items() if any(start // HOUR <= time * 1000 // HOUR <= end // HOUR for start, end in spans)
+        ]
         return Track.of(
             pa.table(
                 {
@@ -252,6 +269,92 @@ def test_stretch_by_stretch_is_as_all_at_once(case: Case) -> None:
         published.take(new, as_of)
         if published.readings:
             assert said(published) == expected(case, published.readings, as_of)
+
+
+def readings_at(minutes: Iterable[float], temperature: int = 2_000, door: bool = False, battery: float = 90.0) -> list[Reading]:
+    times = [START + round(minute * MINUTE) for minute in minutes]
+    return [Reading("s", "A", temperature, time, time, door, battery) for time in times]
+
+
+def after(*minutes: float) -> list[int]:
+    return [START + round(minute * MINUTE) for minute in minutes]
+
+
+WARM = [reference.Limit("A", -1.0, 5.0, None, None)]
+KNOWN_HARD = {
+    "a door is left open now, and a reading of yesterday comes late": Case(
+        [
+            readings_at(range(0, 660)) + readings_at(range(690, 1198)) + readings_at(range(1198, 1205), door=True),
+            readings_at([1205, 1206], door=True) + readings_at([30.5]),
+        ],
+        after(1205, 1207), [], 120, None,
+    ),
+    "a low battery that was open all the time between two days is told late": Case(
+        [
+            readings_at(range(0, 2880, 10)) + readings_at(range(2880, 2890), door=True),
+            readings_at([602.5], battery=10.0),
+        ],
+        after(2890, 2891), [], 900, None,
+    ),
+    "what was sent while the gateway was cut off swallows the alert that began after it": Case(
+        [readings_at(range(0, 10)) + readings_at(range(120, 123), battery=10.0), readings_at(range(30, 91), battery=10.0)],
+        after(123, 124), [], 120, None,
+    ),
+    "the same with temperatures, beside an alert that is open": Case(
+        [
+            readings_at(range(0, 10), battery=10.0) + readings_at(range(120, 142), temperature=9_000, battery=10.0),
+            readings_at(range(10, 91), temperature=9_000, battery=10.0),
+        ],
+        after(142, 143), WARM, 120, None,
+    ),
+    "an alert was over before a silence, and passes go on after it": Case(
+        [
+            readings_at(minute for minute in range(first, first + 5) if not 16 < minute < 26 and not 2 <= minute < 10)
+            + readings_at((minute for minute in range(first, first + 5) if 2 <= minute < 10), temperature=6_000)
+            for first in range(0, 60, 5)
+        ],
+        after(*range(5, 65, 5)), WARM, 120, None,
+    ),
+}  # fmt: skip
+
+
+def long_case(seed: int) -> Case:
+    """Hours of one sensor, mostly in order, with pieces that come late, and states that last."""
+    chance = random.Random(seed)
+    step = chance.choice([[60_000], [60_000] * 9 + [120_000, 120_001, 600_000], [60_000] * 6 + [3_600_000], [240_000, 600_000, 600_001]])
+    time, found, count, number = START, list[Reading](), chance.randint(10, 80), chance.randint(2, 6)
+    temperature, door, battery = 2_000, False, 90.0
+    for _ in range(count):
+        time += chance.choice(step)
+        temperature = chance.choice(TEMPERATURES) if chance.random() < 0.15 else temperature
+        door = not door if chance.random() < 0.15 else door
+        battery = chance.choice([10.0, 22.0, 25.0, 90.0]) if chance.random() < 0.08 else battery
+        found.append(Reading("s", "A", temperature, time, time, door, battery))
+    places = [min(number - 1, index * number // count) for index in range(count)]
+    for _ in range(chance.randint(1, 3)):
+        first, late = chance.randrange(count), chance.randrange(number)
+        places[first : first + 5] = [max(late, place) for place in places[first : first + 5]]
+    passes = [[reading for reading, place in zip(found, places, strict=True) if place == each] for each in range(number)]
+    clocks, now = list[int](), START
+    for taken in passes:
+        now = max([now, *(reading.event_ms for reading in taken)])
+        clocks.append(now + chance.choice([0, 30_000, 150_001, 600_000]))
+    change = START + chance.choice([8, 40, 300]) * MINUTE
+    limits = chance.choice([[], WARM, [reference.Limit("A", -1.0, 5.0, change, None)]])
+    return Case(passes, sorted(clocks), limits, chance.choice([60, 120, 300, 1800]), None)
+
+
+@pytest.mark.parametrize("case", [*KNOWN_HARD.values(), *map(long_case, range(150))], ids=[*KNOWN_HARD, *map(str, range(150))])
+def test_what_comes_late_to_long_histories_is_told_once(case: Case) -> None:
+    published = Published(case)
+    for new, as_of in zip(case.passes, case.clocks, strict=True):
+        published.take(new, as_of)
+        assert said(published) == expected(case, published.readings, as_of)
+    told: dict[str, list[str]] = {}
+    for event in published.events:
+        told.setdefault(event["alert_id"], []).append(event["change"])
+    assert len({event["event_id"] for event in published.events}) == len(published.events)
+    assert all(change != following for changes in told.values() for change, following in pairwise(changes)), told
 
 
 @pytest.mark.parametrize(
