@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,7 @@ from typing import Any
 
 PREFIX = "COLDSTORE_"
 S3 = "s3a://"
+NOT_IN_PLACES = re.compile(r"[*?\[\]{}^|\\]|%[0-9A-Fa-f]{2}")  # Spark's patterns, and what Delta reads as an escape or cannot read at all
 PROJECT = Path(__file__).resolve().parent.parent
 
 
@@ -89,6 +91,11 @@ class Settings:
         settings = Settings(**given)
         lake, landing = rooted(settings.lake), rooted(settings.landing or f"{settings.lake}/landing")
         archive = rooted(settings.archive) if settings.archive else ""
+        for name, place in (("LAKE", lake), ("LANDING", landing)):
+            if odd := NOT_IN_PLACES.search(place):
+                raise SettingError(
+                    f"{PREFIX}{name} {place} has {odd[0]} in it, which Spark or Delta take for something else; name another place."
+                )
         if archive and archive.startswith(S3) != landing.startswith(S3):
             raise SettingError(f"COLDSTORE_ARCHIVE {archive} must lie where the landing folder {landing} lies: both local, or both on S3.")
         if archive and f"{archive}/".startswith(f"{landing}/"):

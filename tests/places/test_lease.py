@@ -77,7 +77,7 @@ Started = Callable[..., Holder]
 
 @pytest.fixture
 def holder(place: Place, request: pytest.FixtureRequest) -> Iterator[Started]:
-    lake, started = PlacedLake(place, f"lease/{request.node.name}"), list[Holder]()
+    lake, started = PlacedLake(place, f"lease/{request.node.originalname}"), list[Holder]()
 
     def start(name: str, lease_s: int = 60) -> Holder:
         started.append(Holder(lake, name, lease_s))
