@@ -125,3 +125,16 @@ def test_a_store_silent_for_longer_than_a_day_is_not_written_down_any_more(lake:
         lake.passes(as_of=as_of)
     starts = sorted(row["window_start"] for row in lake.rows("store_minutes"))
     assert (starts[0], starts[-1], len(starts)) == (moment("23:00"), moment("23:00") + timedelta(days=1), 1441)
+
+
+def test_a_sensor_that_retired_when_it_began_is_never_expected(lake: TestLake) -> None:
+    lake.knows(
+        "sensors",
+        "sensor_id,store_id,active_from,retired_at,silent_after_s,expected_every_s",
+        "sensor-1,store-1,,,,",
+        f"sensor-2,store-1,{at('10:01:30')},{at('10:01:30')},,",
+    )
+    lake.receives(*every(60, "10:00", "10:03", "sensor-1"), *every(60, "10:00", "10:03", "sensor-2"), arrived="10:03")
+    lake.passes(as_of="10:03")
+    row = minutes(lake, "store-1")["10:01"]
+    assert (row["sensors_reporting"], row["sensors_expected"], row["completeness"]) == (2, 1, 1.0)
