@@ -94,10 +94,9 @@ class WindowTables:
 
     def _newly_expected(self) -> dict[str, datetime]:
         """Stores where a sensor unknown to the inventory was first heard, or first heard earlier than was known, and from when."""
-        derived, since = self.derived, dict[str, datetime]()
-        for heard in () if derived.is_whole else derived.changes.heard:
-            was = derived.were_stays.get((heard.sensor_id, heard.store_id))
-            if heard.sensor_id not in derived.inventory and (was is None or heard.first_seen_at < was.first_seen_at):
+        since = dict[str, datetime]()
+        for heard in self.derived.first_heard:
+            if heard.sensor_id not in self.derived.inventory:
                 since[heard.store_id] = min(since.get(heard.store_id, heard.first_seen_at), heard.first_seen_at)
         return since
 

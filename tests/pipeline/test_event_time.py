@@ -7,6 +7,8 @@ from hashlib import sha256
 from typing import Any
 
 from tests.lakes import TestLake, a_reading, at, every, moment
+from tests.oracle.comparison import differences, oracle_tables, tables
+from tests.oracle.histories import History, Line
 
 
 def minutes(lake: TestLake, store: str) -> dict[str, dict[str, Any]]:
@@ -75,6 +77,26 @@ def test_only_the_store_is_dark_and_a_lone_sensor_is_its_own_cause(lake: TestLak
     )  # fmt: skip
     lake.passes(as_of="10:30")
     assert {row["sensor_id"]: row["cause"] for row in lake.rows("outages")} == {"a": "store", "b": "store", "c": "sensor"}
+
+
+def test_a_stranger_first_heard_in_a_second_store_is_waited_for_there(lake: TestLake) -> None:
+    """It was heard elsewhere long before: what counts for the causes there is its first word in that store."""
+    dark = [
+        line for name in ("b1", "b2") for hours in (("09:00", "10:01"), ("10:30", "11:00")) for line in every(60, *hours, name, "store-b")
+    ]
+    files = {"11:00": [*every(60, "09:00", "11:00", "stranger", "store-a"), *dark], "11:01": [a_reading("stranger", "09:30:30", "store-b")]}
+    causes = []
+    for arrived, lines in files.items():
+        lake.receives(*lines, arrived=arrived)
+        lake.passes(as_of=arrived)
+        causes.append({row["sensor_id"]: row["cause"] for row in lake.rows("outages")})
+    assert causes == [{"b1": "store", "b2": "store"}, {"b1": "sensor", "b2": "sensor"}]
+    stamped = [Line(line, _ms(arrived)) for arrived, lines in files.items() for line in lines]
+    assert not differences(tables(lake), oracle_tables(History(tuple(stamped), _ms("11:01"))))
+
+
+def _ms(clock: str) -> int:
+    return round(moment(clock).timestamp() * 1000)
 
 
 def test_boundaries_are_where_the_contract_has_them(lake: TestLake) -> None:
