@@ -160,3 +160,30 @@ def test_a_sensor_that_retired_when_it_began_is_never_expected(lake: TestLake) -
     lake.passes(as_of="10:03")
     row = minutes(lake, "store-1")["10:01"]
     assert (row["sensors_reporting"], row["sensors_expected"], row["completeness"]) == (2, 1, 1.0)
+
+
+def test_a_newcomer_after_the_inventory_changed_is_added_to_what_was_published(lake: TestLake) -> None:
+    """The three that were expected are listed in another store since: neither are they forgotten, nor is a minute more than complete."""
+    lake.receives(*(line for name in "abc" for line in every(60, "10:00", "10:10", name)), arrived="10:10")
+    lake.passes(as_of="10:10")
+    lake.knows(
+        "sensors", "sensor_id,store_id,active_from,retired_at,silent_after_s,expected_every_s", *(f"{name},store-2,,,," for name in "abc")
+    )
+    lake.receives(a_reading("newcomer", "10:03:30"), arrived="10:11")
+    lake.passes(as_of="10:11")
+    said = shares(lake)
+    assert said["10:02"] == (3, 3, 1.0)
+    assert said["10:03"] == (4, 1, 1.0)  # it has a new reading: measured anew, by the inventory of now
+    assert said["10:04"] == said["10:09"] == (3, 4, 0.75)
+
+    lake.receives(a_reading("newcomer", "10:01:30"), arrived="10:12")  # it was there earlier, and is counted once
+    lake.passes(as_of="10:12")
+    assert shares(lake) == said | {"10:01": (4, 1, 1.0), "10:02": (3, 4, 0.75)}
+
+
+def shares(lake: TestLake) -> dict[str, tuple[Any, ...]]:
+    return {
+        start: (row["sensors_reporting"], row["sensors_expected"], row["completeness"])
+        for start, row in minutes(lake, "store-1").items()
+        if start < "10:10"  # what follows is silent, and final as the clock goes on
+    }
