@@ -107,8 +107,8 @@ class WindowTables:
         ]
 
     def _days(self, newly_expected: list[Expectation]) -> list[date]:
-        """Days whose minutes may change: those of changed readings and the day after (silent minutes reach that far), those that the
-        clock's going on makes final, and all from where a store waits for someone new."""
+        """Days whose minutes may change: those of changed readings and those after that silent minutes reach into, those that the clock's
+        going on makes final, and all from where a store waits for someone new."""
         derived, settings = self.derived, self.settings
         if derived.rebuilt:
             first, count = derived.rebuilt.start.date(), (derived.rebuilt.end - derived.rebuilt.start).days
@@ -121,8 +121,13 @@ class WindowTables:
         )
         first = min([moved.date(), *(each.since.date() for each in newly_expected if each.since)])
         days = {first + DAY * i for i in range((last - first).days + 1)}
-        days |= {day(hour) + DAY * i for hour in derived.changes.hours for i in (0, 1)}
+        days |= {day(hour) + DAY * i for hour in derived.changes.hours for i in range(self._silent_days + 1)}
         return sorted(days)
+
+    @property
+    def _silent_days(self) -> int:
+        """On how many days after that of a reading there may be silent minutes that follow it."""
+        return -(-self.settings.silent_store_hours // 24)
 
     def _trend_days(self) -> list[date] | None:
         """A window begins before the minutes that it holds, on the day before perhaps."""
@@ -135,8 +140,7 @@ class WindowTables:
         """The days whose published minutes have to be seen: with the last reading before, and the first minutes after."""
         if self.days is None:
             return None
-        before = -(-self.settings.silent_store_hours // 24)
-        around = {self.days[0] + DAY * i for i in range(-before, 0)} if self.derived.rebuilt else set()
+        around = {self.days[0] + DAY * i for i in range(-self._silent_days, 0)} if self.derived.rebuilt else set()
         trend_days = self._trend_days() or []
         return sorted({*around, *trend_days, *(each + DAY for each in trend_days)})
 

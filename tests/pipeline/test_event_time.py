@@ -149,6 +149,15 @@ def test_a_store_silent_for_longer_than_a_day_is_not_written_down_any_more(lake:
     assert (starts[0], starts[-1], len(starts)) == (moment("23:00"), moment("23:00") + timedelta(days=1), 1441)
 
 
+def test_silent_minutes_after_a_late_reading_reach_as_far_as_the_setting_says(lake: TestLake) -> None:
+    for clock in ("10:00", "23:00"):
+        lake.receives(a_reading(clock=clock), arrived=clock)
+        lake.passes(as_of="2025-11-14T10:00:00Z", silent_store_hours=48)
+        starts = sorted(row["window_start"] for row in lake.rows("store_minutes"))
+        silent = moment(clock) + timedelta(hours=48) - moment("10:00")
+        assert (starts[-1] - starts[0], len(starts)) == (silent - timedelta(minutes=1), silent // timedelta(minutes=1))
+
+
 def test_a_sensor_that_retired_when_it_began_is_never_expected(lake: TestLake) -> None:
     lake.knows(
         "sensors",
