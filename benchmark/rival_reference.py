@@ -10,7 +10,8 @@ def steps(folder: Path) -> tuple[str, str, str]:
         f"""
         CREATE TABLE sensors AS
         SELECT sensor_id, store_id AS home, active_from::timestamp AS active_from, retired_at::timestamp AS retired_at,
-            to_seconds(coalesce(silent_after_s::integer, 120)) AS timeout, coalesce(expected_every_s::integer, 60) <= 60 AS is_due
+            to_seconds(coalesce(silent_after_s::integer, 120)) AS timeout,
+            coalesce(expected_every_s::integer, 60) <= 60 AND coalesce(active_from::timestamp < retired_at::timestamp, true) AS is_due
         FROM {_rows(folder / "sensors.csv")}""",
         f"""
         CREATE TABLE limits AS

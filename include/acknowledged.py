@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from include.overlap import share_time
+
 Row = dict[str, Any]
 
 
@@ -14,7 +16,6 @@ def said_of(alert: Row, said: Iterable[Row]) -> list[Row]:
         row
         for row in said
         if (row["rule"], row["sensor_id"]) == (alert["rule"], alert["sensor_id"])
-        and row["started_at"] <= (alert["ended_at"] or row["started_at"])
-        and alert["started_at"] <= row["seen_until"]
+        and share_time((row["started_at"], row["seen_until"]), (alert["started_at"], alert["ended_at"]))
     )
     return sorted(on_it, key=lambda row: row["acknowledged_at"])

@@ -61,10 +61,7 @@ class CausedOutages:
         if derived.is_whole:
             return track.BEFORE_ALL
         moments = changed["started_at"].cast(pa.int64()).to_pylist()
-        for heard in derived.changes.heard:
-            was = derived.was_heard.get(heard.sensor_id)
-            if was is None or heard.first_seen_at < was["first_seen_at"]:
-                moments.append(micros(heard.first_seen_at, 0))
+        moments += [micros(heard.first_seen_at, 0) for heard in derived.first_heard]
         if derived.rebuilt:
             moments.append(micros(derived.rebuilt.start, 0))
         # An open outage reaches as far as silence was judged: someone who was first waited for, or retired, since then counts now.

@@ -21,7 +21,7 @@ from spark_jobs.runtime.small_tables import Row
 from spark_jobs.transforms import heartbeats, inventory, sensor_stores
 from spark_jobs.transforms.heartbeats import Sensor, Words
 from spark_jobs.transforms.inventory import Expectation, Inventory
-from spark_jobs.transforms.sensor_stores import Stay
+from spark_jobs.transforms.sensor_stores import Heard, Stay
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,19 @@ class Derivation:
     @cached_property
     def stays(self) -> dict[tuple[str, str], Stay]:
         return sensor_stores.merged({} if self.is_whole else self.were_stays, self.changes.heard)
+
+    @cached_property
+    def first_heard(self) -> list[Heard]:
+        """Who was first heard, or earlier than was known: where the inventory does not know the sensor, in that store, which waits for
+        it from then on; else anywhere."""
+        return [] if self.is_whole else [heard for heard in self.changes.heard if self._is_first(heard)]
+
+    def _is_first(self, heard: Heard) -> bool:
+        if heard.sensor_id in self.inventory:
+            row = self.was_heard.get(heard.sensor_id)
+            return row is None or bool(heard.first_seen_at < row["first_seen_at"])
+        stay = self.were_stays.get((heard.sensor_id, heard.store_id))
+        return stay is None or heard.first_seen_at < stay.first_seen_at
 
     @cached_property
     def sensors(self) -> dict[str, Sensor]:

@@ -6,6 +6,7 @@ Spark measures the minutes. What follows is worked out store by store: on the dr
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -23,6 +24,7 @@ from spark_jobs.runtime.event_slices import HOUR_S, day, within
 from spark_jobs.runtime.row_format import WINDOWS, RowFormat
 from spark_jobs.transforms import store_minutes, store_review, store_trends, windows
 from spark_jobs.transforms.event_time import final_until, minute_of
+from spark_jobs.transforms.inventory import Expectation
 from spark_jobs.transforms.store_review import StoreReview
 
 DAY = timedelta(days=1)
@@ -92,18 +94,21 @@ class WindowTables:
         assert self.derived.changes.rows is not None
         return F.broadcast(self.derived.changes.rows.select("store_id", minute_of(F.col("event_ts")).alias("window_start")).distinct())
 
-    def _newly_expected(self) -> dict[str, datetime]:
-        """Stores where a sensor unknown to the inventory was first heard, or first heard earlier than was known, and from when."""
-        derived, since = self.derived, dict[str, datetime]()
-        for heard in () if derived.is_whole else derived.changes.heard:
-            was = derived.were_stays.get((heard.sensor_id, heard.store_id))
-            if heard.sensor_id not in derived.inventory and (was is None or heard.first_seen_at < was.first_seen_at):
-                since[heard.store_id] = min(since.get(heard.store_id, heard.first_seen_at), heard.first_seen_at)
-        return since
+    def _newly_expected(self) -> list[Expectation]:
+        """Sensors unknown to the inventory that were first heard in a store, or earlier than was known: until the minute from which on
+        they are counted already."""
+        derived = self.derived
+        first = {(heard.sensor_id, heard.store_id) for heard in derived.first_heard if heard.sensor_id not in derived.inventory}
+        were = derived.were_stays if first else {}
+        return [
+            replace(each, until=_minute_of(were[key].first_seen_at) if key in were else None)
+            for each in derived.expected
+            if (key := (each.sensor_id, each.store_id)) in first
+        ]
 
-    def _days(self, newly_expected: dict[str, datetime]) -> list[date]:
-        """Days whose minutes may change: those of changed readings and the day after (silent minutes reach that far), those that the
-        clock's going on makes final, and all from where a store waits for someone new."""
+    def _days(self, newly_expected: list[Expectation]) -> list[date]:
+        """Days whose minutes may change: those of changed readings and those after that silent minutes reach into, those that the clock's
+        going on makes final, and all from where a store waits for someone new."""
         derived, settings = self.derived, self.settings
         if derived.rebuilt:
             first, count = derived.rebuilt.start.date(), (derived.rebuilt.end - derived.rebuilt.start).days
@@ -114,10 +119,15 @@ class WindowTables:
         moved = utc(derived.run.published.as_of) - timedelta(
             seconds=settings.idle_after_s + settings.allowed_lateness_s, hours=settings.silent_store_hours
         )
-        first = min([moved.date(), *(since.date() for since in newly_expected.values())])
+        first = min([moved.date(), *(each.since.date() for each in newly_expected if each.since)])
         days = {first + DAY * i for i in range((last - first).days + 1)}
-        days |= {day(hour) + DAY * i for hour in derived.changes.hours for i in (0, 1)}
+        days |= {day(hour) + DAY * i for hour in derived.changes.hours for i in range(self._silent_days + 1)}
         return sorted(days)
+
+    @property
+    def _silent_days(self) -> int:
+        """On how many days after that of a reading there may be silent minutes that follow it."""
+        return -(-self.settings.silent_store_hours // 24)
 
     def _trend_days(self) -> list[date] | None:
         """A window begins before the minutes that it holds, on the day before perhaps."""
@@ -130,8 +140,7 @@ class WindowTables:
         """The days whose published minutes have to be seen: with the last reading before, and the first minutes after."""
         if self.days is None:
             return None
-        before = -(-self.settings.silent_store_hours // 24)
-        around = {self.days[0] + DAY * i for i in range(-before, 0)} if self.derived.rebuilt else set()
+        around = {self.days[0] + DAY * i for i in range(-self._silent_days, 0)} if self.derived.rebuilt else set()
         trend_days = self._trend_days() or []
         return sorted({*around, *trend_days, *(each + DAY for each in trend_days)})
 
@@ -180,6 +189,10 @@ def _by_store(rows: pa.Table) -> dict[str, pa.Table]:
     runs = pc.run_end_encode(ordered["store_id"].combine_chunks())
     ends = runs.run_ends.to_pylist()
     return {name: ordered.slice(start, end - start) for name, start, end in zip(runs.values.to_pylist(), [0, *ends], ends, strict=False)}
+
+
+def _minute_of(moment: datetime) -> datetime:
+    return moment.replace(second=0, microsecond=0)
 
 
 def _numbers(days: list[date] | None) -> NDArray[np.int64] | None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
+from include.overlap import Span, share_time
 from include.rules import Rule
 from spark_jobs.transforms.limits import Limits
 from spark_jobs.transforms.suppressions import Suppressions
@@ -59,12 +60,15 @@ class Desk:
         against: what is not borne out any more is retracted."""
         now = {alert["alert_id"]: alert for alert in fresh}
         gone = [alert for key, alert in published.items() if key not in now and alert["status"] != "retracted"]
-        wanted = [*now.values(), *(self._retracted(alert, now.values()) for alert in gone)]
+        alive = {key for key, alert in published.items() if alert["status"] != "retracted"}
+        new = [alert for key, alert in now.items() if key not in alive]
+        wanted = [*now.values(), *(self._retracted(alert, new, now.values()) for alert in gone)]
         return [self._written(alert, published.get(alert["alert_id"])) for alert in wanted if _differs(alert, published)]
 
-    def _retracted(self, alert: Alert, fresh: Iterable[Alert]) -> Alert:
-        """`superseded_by` names the first that took its place; open exactly while it has no end."""
-        successors = sorted((other for other in fresh if overlap(other, alert)), key=lambda other: other["started_at"])
+    def _retracted(self, alert: Alert, new: Iterable[Alert], fresh: Iterable[Alert]) -> Alert:
+        """`superseded_by` names the first of the new ones at its time; where none is new, one that has its time now as well, as when two
+        have become one. Open exactly while it has no end."""
+        successors = _at_the_time_of(alert, new) or _at_the_time_of(alert, fresh)
         end = alert["ended_at"] if alert["ended_at"] is not None else max(alert["started_at"], self.as_of)
         successor = successors[0]["alert_id"] if successors else None
         return {**alert, "status": "retracted", "superseded_by": successor, "ended_at": end}
@@ -117,7 +121,17 @@ def _differs(alert: Alert, published: Mapping[str, Alert]) -> bool:
     return before is None or any(alert[name] != before[name] for name in CONTENT)
 
 
+def _at_the_time_of(alert: Alert, others: Iterable[Alert]) -> list[Alert]:
+    there = (other for other in others if share_time(_span(other), _span(alert)))
+    return sorted(there, key=lambda other: int(other["started_at"]))
+
+
+def _span(alert: Alert) -> Span:
+    return alert["started_at"], alert["ended_at"]
+
+
 def overlap(one: Alert, other: Alert) -> bool:
+    """Or touch."""
     return bool(one["started_at"] <= _end(other) and other["started_at"] <= _end(one))
 
 

@@ -25,7 +25,7 @@ class Known:
     active_from: datetime | None
     retired_at: datetime | None
     silent_after_s: int
-    is_due: bool
+    is_due: bool  # it is waited for, while it is active
 
 
 Inventory = Mapping[str, Known]
@@ -49,10 +49,16 @@ def known_sensors(rows: Iterable[Mapping[str, Any]], settings: Settings) -> Inve
             row["active_from"],
             row["retired_at"],
             row["silent_after_s"] or settings.silent_after_s,
-            (row["expected_every_s"] or settings.expected_every_s) <= DUE_EVERY_S,
+            (row["expected_every_s"] or settings.expected_every_s) <= DUE_EVERY_S and _is_ever_active(row),
         )
         for row in rows
     }
+
+
+def _is_ever_active(row: Mapping[str, Any]) -> bool:
+    """From active_from until before retired_at: where they are the same moment, at none."""
+    since, until = row["active_from"], row["retired_at"]
+    return since is None or until is None or bool(since < until)
 
 
 def expectations(inventory: Inventory, stays: Stays, settings: Settings) -> list[Expectation]:
@@ -63,4 +69,4 @@ def expectations(inventory: Inventory, stays: Stays, settings: Settings) -> list
     ]
     strangers = stays.items() if settings.expected_every_s <= DUE_EVERY_S else ()
     unknown = [Expectation(store, sensor, stay.first_seen_at, None) for (sensor, store), stay in strangers if sensor not in inventory]
-    return [each for each in known + unknown if each.since is None or each.until is None or each.since < each.until]
+    return known + unknown

@@ -55,17 +55,22 @@ class Store:
 
     final_until: int
     due: Due
-    anew_from: int = AFTER_ALL  # from then on it waits for others than was published
+    newly_due: Due  # beyond those that were counted in what is published
 
 
-def stores(final_until: Mapping[str, datetime], expected: Iterable[Expectation], anew_from: Mapping[str, datetime]) -> dict[str, Store]:
-    waits: dict[str, list[Expectation]] = {}
-    for each in expected:
-        waits.setdefault(each.store_id, []).append(each)
+def stores(final_until: Mapping[str, datetime], expected: Iterable[Expectation], newly: Iterable[Expectation]) -> dict[str, Store]:
+    waits, newly_waits = _by_store(expected), _by_store(newly)
     return {
-        store_id: Store(micros(until, 0), Due.of(waits.get(store_id, ())), micros(anew_from.get(store_id), AFTER_ALL))
+        store_id: Store(micros(until, 0), Due.of(waits.get(store_id, ())), Due.of(newly_waits.get(store_id, ())))
         for store_id, until in final_until.items()
     }
+
+
+def _by_store(expected: Iterable[Expectation]) -> dict[str, list[Expectation]]:
+    found: dict[str, list[Expectation]] = {}
+    for each in expected:
+        found.setdefault(each.store_id, []).append(each)
+    return found
 
 
 def inventory_rows(inventory: Inventory) -> list[tuple[Any, ...]]:
@@ -153,18 +158,23 @@ def with_silent_minutes(minutes: Columns, store: Store, silent_for: int) -> Colu
 
 
 def with_expected(minutes: Columns, store: Store) -> Columns:
-    """How many sensors are due in the minute, and the share of them that reported. Published minutes keep theirs, but where the
-    store waits for someone new."""
+    """How many sensors are due in the minute, and the share of them that reported.
+
+    A published minute without a new reading keeps both, but for newcomers, who said nothing in it: they are added to those who were
+    waited for. These are not counted anew, because the inventory may have changed since; who of another inventory's sensors had
+    reported is not known without the readings, and the share of one in the other may be above 1.
+    """
     starts, was = minutes["window_start"], minutes["sensors_expected"]
-    keeps = (was >= 0) & ~(starts + MINUTE > store.anew_from)
-    due = store.due.within(starts, starts + MINUTE)
+    ends, is_published = starts + MINUTE, was >= 0
+    newly = store.newly_due.within(starts, ends)
+    expected = np.where(is_published, was + newly, store.due.within(starts, ends))
     told = np.rint(np.nan_to_num(minutes["completeness"]) * np.maximum(was, 0))
     reported = np.where(minutes["expected_reporting"] >= 0, minutes["expected_reporting"], told)
-    share = np.divide(reported, due, out=np.full(len(starts), np.nan), where=due > 0)
+    share = np.divide(reported, expected, out=np.full(len(starts), np.nan), where=expected > 0)
     return {
         **minutes,
-        "sensors_expected": np.where(keeps, was, due),
-        "completeness": np.where(keeps, minutes["completeness"], share),
+        "sensors_expected": expected,
+        "completeness": np.where(is_published & (newly == 0), minutes["completeness"], share),
     }
 
 

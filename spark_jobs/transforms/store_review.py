@@ -12,7 +12,7 @@ from spark_jobs.transforms.store_minutes import Due, Store
 from spark_jobs.transforms.track import BEFORE_ALL
 from spark_jobs.transforms.windows import Changed, Columns
 
-GONE = Store(BEFORE_ALL, Due.of(()))  # all its readings turned out to be of another store
+GONE = Store(BEFORE_ALL, Due.of(()), Due.of(()))  # all its readings turned out to be of another store
 MINUTES = (*store_minutes.CONTENT, "window_start", "revision")  # of a published minute
 TRENDS = (*store_trends.CONTENT, "window_start", "window_end", "revision")
 

@@ -41,8 +41,8 @@ class Sensor:
 
     def is_active_within(self, start: int, end: int) -> bool:
         """Whether it is active at any moment of start ≤ t < end."""
-        begins = self.active_from is None or self.active_from < end
-        return begins and (self.retired_at is None or self.retired_at > start)
+        first = start if self.active_from is None else max(start, self.active_from)
+        return first < (end if self.retired_at is None else min(end, self.retired_at))
 
     def is_retired(self, as_of: int) -> bool:
         return self.retired_at is not None and self.retired_at <= as_of

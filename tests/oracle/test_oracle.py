@@ -277,6 +277,7 @@ def test_expected_are_the_active_ones_at_any_moment_of_the_minute():
             Sensor("retired-inside", "store-1", retired_at=NOON + MINUTE + 1),
             Sensor("active-from-its-end", "store-1", active_from=NOON + 2 * MINUTE),
             Sensor("active-from-inside", "store-1", active_from=NOON + 2 * MINUTE - 1),
+            Sensor("never-active", "store-1", active_from=NOON + MINUTE + 1, retired_at=NOON + MINUTE + 1),
             Sensor("too-rare", "store-1", expected_every_s=61),
             Sensor("elsewhere", "store-2"),
         )

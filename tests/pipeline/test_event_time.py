@@ -7,6 +7,8 @@ from hashlib import sha256
 from typing import Any
 
 from tests.lakes import TestLake, a_reading, at, every, moment
+from tests.oracle.comparison import differences, oracle_tables, tables
+from tests.oracle.histories import History, Line
 
 
 def minutes(lake: TestLake, store: str) -> dict[str, dict[str, Any]]:
@@ -77,6 +79,26 @@ def test_only_the_store_is_dark_and_a_lone_sensor_is_its_own_cause(lake: TestLak
     assert {row["sensor_id"]: row["cause"] for row in lake.rows("outages")} == {"a": "store", "b": "store", "c": "sensor"}
 
 
+def test_a_stranger_first_heard_in_a_second_store_is_waited_for_there(lake: TestLake) -> None:
+    """It was heard elsewhere long before: what counts for the causes there is its first word in that store."""
+    dark = [
+        line for name in ("b1", "b2") for hours in (("09:00", "10:01"), ("10:30", "11:00")) for line in every(60, *hours, name, "store-b")
+    ]
+    files = {"11:00": [*every(60, "09:00", "11:00", "stranger", "store-a"), *dark], "11:01": [a_reading("stranger", "09:30:30", "store-b")]}
+    causes = []
+    for arrived, lines in files.items():
+        lake.receives(*lines, arrived=arrived)
+        lake.passes(as_of=arrived)
+        causes.append({row["sensor_id"]: row["cause"] for row in lake.rows("outages")})
+    assert causes == [{"b1": "store", "b2": "store"}, {"b1": "sensor", "b2": "sensor"}]
+    stamped = [Line(line, _ms(arrived)) for arrived, lines in files.items() for line in lines]
+    assert not differences(tables(lake), oracle_tables(History(tuple(stamped), _ms("11:01"))))
+
+
+def _ms(clock: str) -> int:
+    return round(moment(clock).timestamp() * 1000)
+
+
 def test_boundaries_are_where_the_contract_has_them(lake: TestLake) -> None:
     two = ["10:00", "10:02"]
     more = ["10:00", "10:02:00.001"]
@@ -125,3 +147,52 @@ def test_a_store_silent_for_longer_than_a_day_is_not_written_down_any_more(lake:
         lake.passes(as_of=as_of)
     starts = sorted(row["window_start"] for row in lake.rows("store_minutes"))
     assert (starts[0], starts[-1], len(starts)) == (moment("23:00"), moment("23:00") + timedelta(days=1), 1441)
+
+
+def test_silent_minutes_after_a_late_reading_reach_as_far_as_the_setting_says(lake: TestLake) -> None:
+    for clock in ("10:00", "23:00"):
+        lake.receives(a_reading(clock=clock), arrived=clock)
+        lake.passes(as_of="2025-11-14T10:00:00Z", silent_store_hours=48)
+        starts = sorted(row["window_start"] for row in lake.rows("store_minutes"))
+        silent = moment(clock) + timedelta(hours=48) - moment("10:00")
+        assert (starts[-1] - starts[0], len(starts)) == (silent - timedelta(minutes=1), silent // timedelta(minutes=1))
+
+
+def test_a_sensor_that_retired_when_it_began_is_never_expected(lake: TestLake) -> None:
+    lake.knows(
+        "sensors",
+        "sensor_id,store_id,active_from,retired_at,silent_after_s,expected_every_s",
+        "sensor-1,store-1,,,,",
+        f"sensor-2,store-1,{at('10:01:30')},{at('10:01:30')},,",
+    )
+    lake.receives(*every(60, "10:00", "10:03", "sensor-1"), *every(60, "10:00", "10:03", "sensor-2"), arrived="10:03")
+    lake.passes(as_of="10:03")
+    row = minutes(lake, "store-1")["10:01"]
+    assert (row["sensors_reporting"], row["sensors_expected"], row["completeness"]) == (2, 1, 1.0)
+
+
+def test_a_newcomer_after_the_inventory_changed_is_added_to_what_was_published(lake: TestLake) -> None:
+    """The three that were expected are listed in another store since: neither are they forgotten, nor is a minute more than complete."""
+    lake.receives(*(line for name in "abc" for line in every(60, "10:00", "10:10", name)), arrived="10:10")
+    lake.passes(as_of="10:10")
+    lake.knows(
+        "sensors", "sensor_id,store_id,active_from,retired_at,silent_after_s,expected_every_s", *(f"{name},store-2,,,," for name in "abc")
+    )
+    lake.receives(a_reading("newcomer", "10:03:30"), arrived="10:11")
+    lake.passes(as_of="10:11")
+    said = shares(lake)
+    assert said["10:02"] == (3, 3, 1.0)
+    assert said["10:03"] == (4, 1, 1.0)  # it has a new reading: measured anew, by the inventory of now
+    assert said["10:04"] == said["10:09"] == (3, 4, 0.75)
+
+    lake.receives(a_reading("newcomer", "10:01:30"), arrived="10:12")  # it was there earlier, and is counted once
+    lake.passes(as_of="10:12")
+    assert shares(lake) == said | {"10:01": (4, 1, 1.0), "10:02": (3, 4, 0.75)}
+
+
+def shares(lake: TestLake) -> dict[str, tuple[Any, ...]]:
+    return {
+        start: (row["sensors_reporting"], row["sensors_expected"], row["completeness"])
+        for start, row in minutes(lake, "store-1").items()
+        if start < "10:10"  # what follows is silent, and final as the clock goes on
+    }

@@ -21,15 +21,25 @@ START, MINUTE = 1_762_643_700_000, 60_000  # 23:15, so that windows cross midnig
 STEPS = [1_000, 60_000, 60_000, 299_000, 300_000, 1_800_000, 86_399_000, 90_000_000]
 
 
+def moment(ms: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
+
+
+def first_words(readings: list[Reading]) -> dict[str, int]:
+    return {
+        name: min(reading.event_ms for reading in readings if reading.sensor_id == name)
+        for name in {reading.sensor_id for reading in readings}
+    }
+
+
 @st.composite
 def passes(draw: st.DrawFn) -> tuple[list[list[Reading]], list[int]]:
     time, found = START, []
     for _ in range(draw(st.integers(1, 12))):
         time += draw(st.sampled_from(STEPS))
         arrived = time + draw(st.sampled_from([0, 209_999, 210_000]))
-        found.append(
-            Reading("s", "A", draw(st.sampled_from([2_000, 2_333, -500])), time, arrived, draw(st.sampled_from([None, True, False])))
-        )
+        name, temperature = draw(st.sampled_from("sst")), draw(st.sampled_from([2_000, 2_333, -500]))
+        found.append(Reading(name, "A", temperature, time, arrived, draw(st.sampled_from([None, True, False]))))
     places = [draw(st.integers(0, 2)) for _ in found]
     clocks = sorted(time + draw(st.sampled_from([-600_000, 0, 780_000, 90_000_000])) for _ in range(3))
     return [[reading for reading, place in zip(found, places, strict=True) if place == number] for number in range(3)], clocks
@@ -47,10 +57,11 @@ def measured(readings: list[Reading], touched: set[int]) -> Columns:
             [row.temperature for row in here],
             [row.door_open for row in here if row.door_open is not None],
         )
+        sensors = len({row.sensor_id for row in here})
         values = {
-            "window_start": start * 1000, "readings": len(here), "sensors_reporting": 1, "late_rows": sum(map(clock.is_late, here)), "sum_mc": sum(mc),
+            "window_start": start * 1000, "readings": len(here), "sensors_reporting": sensors, "late_rows": sum(map(clock.is_late, here)), "sum_mc": sum(mc),
             "sum_ms": sum(ms), "sum_ms_ms": sum(x * x for x in ms), "sum_ms_mc": sum(x * y for x, y in zip(ms, mc, strict=True)),
-            "door_open": sum(said), "door_said": len(said), "expected_reporting": 1, "temperature_avg_c": sum(mc) / len(mc) / 1000,
+            "door_open": sum(said), "door_said": len(said), "expected_reporting": sensors, "temperature_avg_c": sum(mc) / len(mc) / 1000,
             "temperature_min_c": min(mc) / 1000, "temperature_max_c": max(mc) / 1000, "door_open_share": sum(said) / len(said) if said else np.nan,
             "last_reading_at": max(row.event_ms for row in here) * 1000,
         }  # fmt: skip
@@ -96,18 +107,21 @@ def said(rows: dict[int, dict[str, Any]], names: tuple[str, ...]) -> list[tuple[
 def test_pass_by_pass_is_as_all_at_once(case: tuple[list[list[Reading]], list[int]]) -> None:
     lake, readings = Published(), list[Reading]()
     for new, as_of in zip(*case, strict=True):
-        first_before = min((reading.event_ms for reading in readings), default=None)
-        readings += new
+        before, readings = first_words(readings), readings + new
         if not readings:
             continue
-        first = min(reading.event_ms for reading in readings)
-        due = Due.of([Expectation("A", "s", datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=first), None)])
+        firsts = first_words(readings)
+        due = Due.of(Expectation("A", name, moment(first), None) for name, first in firsts.items())
+        newly_due = Due.of(
+            Expectation("A", name, moment(first), moment(clock.window_start(before[name], MINUTE)) if name in before else None)
+            for name, first in firsts.items()
+            if first != before.get(name)
+        )
         final_until = max(max(reading.event_ms for reading in readings) - 30_000, as_of - 600_000) - 120_000
-        anew_from = first * 1000 if first_before is None or first < first_before else 2**62
-        review = StoreReview({"A": Store(final_until * 1000, due, anew_from)}, 24 * 3600 * 1_000_000, None, None, is_anew=False)
+        review = StoreReview({"A": Store(final_until * 1000, due, newly_due)}, 24 * 3600 * 1_000_000, None, None, is_anew=False)
         touched = {clock.window_start(reading.event_ms, MINUTE) for reading in new}
         lake.take(review.of("A", measured(readings, touched), lake.columns(MINUTES, lake.minutes), lake.columns(TRENDS, lake.trends)))
-        world, winners = reference.Reference(), {("s", reading.event_ms): reading for reading in readings}
+        world, winners = reference.Reference(), {(reading.sensor_id, reading.event_ms): reading for reading in readings}
         names = ("readings", "sensors_reporting", "sensors_expected", "completeness", "temperature_avg_c", "temperature_min_c", "temperature_max_c",
                  "door_open_share", "late_rows", "is_final")  # fmt: skip
         expected = store_minutes.build(winners, world, as_of)
