@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from include.tables import PUBLISHED, TABLES
-from spark_jobs.runtime import acceptance, reference
+from spark_jobs.runtime import acceptance, ingest_batch, reference
 from spark_jobs.runtime.errors import Held, Stop
 from spark_jobs.runtime.lake import Lake
+from spark_jobs.runtime.ledger import Books
 from tests.lakes import TestLake, a_reading, every, moment
 
 
@@ -55,6 +58,30 @@ def test_a_good_run_after_a_held_one_publishes_both_and_a_warning_holds_nothing(
     assert sum(row["readings"] for row in lake.rows("store_minutes")) == 100
     warned = [row["table"] for row in lake.rows("quality_results") if row["severity"] == "warning" and not row["success"]]
     assert "quarantine" in warned
+
+
+def test_accepting_the_last_of_two_held_runs_accepts_both(lake: TestLake) -> None:
+    for hour in ("10", "11"):
+        lake.receives(*every(60, f"{hour}:00", f"{hour}:40"), *[b"garbage"] * 70, arrived=f"{hour}:40")
+        with pytest.raises(Held):
+            lake.passes(as_of=f"{hour}:40")
+    acceptance.accept(Lake(lake.spark, lake.settings), "pass-000002", "Ada", "a broken gateway; its lines are known")
+    assert lake.one("runs", run_id=lake.passes(as_of="11:41"))["status"] == "published"
+
+
+def test_a_line_that_a_held_run_lost_holds_the_next_one_too(lake: TestLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_a_line(*given: Any) -> Books:
+        return replace(books_of(*given), lines_read=4)
+
+    books_of = ingest_batch._books
+    lake.receives(*every(60, "10:00", "10:03"), arrived="10:03")
+    with monkeypatch.context() as patched, pytest.raises(Held, match="books balance"):
+        patched.setattr(ingest_batch, "_books", without_a_line)
+        lake.passes(as_of="10:05")
+    with pytest.raises(Held, match=r"books balance \(seen 1, allowed 0\)"):
+        lake.passes(as_of="10:06")
+    acceptance.accept(Lake(lake.spark, lake.settings), "pass-000002", "Ada", "the line was found")
+    lake.passes(as_of="10:07")
 
 
 BROKEN = {
