@@ -54,7 +54,7 @@ class Ingest:
         if landing.ignored:
             endings = ", ".join(landing_files.ENDINGS)
             print(f"{landing.ignored} files in {settings.landing} have another ending than {endings}: they are not taken.")
-        if empty := [file for file in landing.new if file.size == 0]:  # Spark does not show those
+        if empty := [file for file in landing.new if _is_empty(file)]:
             self.lake.add_rows("raw_files", [self._empty_file(file) for file in empty], self.run.write("ingest/empty"))
         if changed := landing.changed:
             for file in changed:
@@ -119,8 +119,8 @@ class Ingest:
         stream.run(landing_files.stream(self.lake.spark, self.lake.settings), self.checkpoint, take)
 
     def _take_unseen(self, landing: Landing) -> None:
-        """New files that Spark did not show: it saw them once, when they were empty or about to vanish, and passes them over ever since."""
-        unseen = [file for file in landing.new if file.size and file.path not in self.taken and storage.exists(file.path)]
+        """New files that Spark did not show: they have no bytes, or it saw them once, when they were empty or about to vanish, and passes them over ever since."""
+        unseen = [file for file in landing.new if not _is_empty(file) and file.path not in self.taken and storage.exists(file.path)]
         if unseen:
             batch = BegunBatch("unseen", self.seq + 1, unseen)
             begun_batch.begin(self.lake, batch)
@@ -174,6 +174,11 @@ class Ingest:
         for file in landing.files:
             if file.path not in stays:
                 storage.move(file, archive_place(file.path, self.lake.settings))
+
+
+def _is_empty(file: Entry) -> bool:
+    """A packed file without a byte is a broken one."""
+    return file.size == 0 and file.path.endswith(".jsonl")
 
 
 if __name__ == "__main__":

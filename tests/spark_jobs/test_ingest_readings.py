@@ -27,6 +27,8 @@ def test_files_of_every_shape_are_taken_once(spark: SparkSession, tmp_path: Path
     lake = TestLake(tmp_path / "here" / ".." / "lake", spark)
     (tmp_path / "here").mkdir()
     lake.receives(raw=b"", arrived="10:01", name="empty.jsonl")
+    lake.receives(raw=b"", arrived="10:01", name="nothing.jsonl.gz")
+    lake.receives(raw=b"", arrived="10:01", name="nothing.jsonl.zst")
     lake.receives(raw=a_reading("no-newline"), arrived="10:01", name="no-newline.jsonl")
     lake.receives(raw=a_reading("crlf") + b"\r\n \t\r\n", arrived="10:01", name="crlf.jsonl")
     lake.receives(raw=b"\xef\xbb\xbf" + a_reading("marked") + b"\n", arrived="10:01", name="bom.jsonl")
@@ -44,10 +46,10 @@ def test_files_of_every_shape_are_taken_once(spark: SparkSession, tmp_path: Path
     lake.passes(as_of="10:05")
 
     assert sensors(lake) == ["after", "before", "crlf", "deep", "linked", "marked", "named", "no-newline", "packed", "pressed"]
-    assert quarantined(lake) == [(b"x" * 65_536, ["line_too_long"])]
-    assert lake.books() == {"lines_read": 12, "readings_new": 10, "duplicates": 0, "quarantined": 1, "blank": 1, "late_rows": 0}
+    assert quarantined(lake) == [(b"", ["truncated_file"]), (b"", ["truncated_file"]), (b"x" * 65_536, ["line_too_long"])]
+    assert lake.books() == {"lines_read": 14, "readings_new": 10, "duplicates": 0, "quarantined": 3, "blank": 1, "late_rows": 0}
     taken = {Path(row["source"]).name: row["lines"] for row in lake.rows("raw_files")}
-    assert taken["empty.jsonl"] == 0 and taken["long.jsonl"] == 3 and len(taken) == 10
+    assert taken["empty.jsonl"] == 0 and taken["long.jsonl"] == 3 and len(taken) == 12
     for row in (*lake.rows("readings"), *lake.rows("quarantine")):
         (line,) = lines_at(row["source"], [row["position"]], lake.settings)
         assert line is not None
