@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from pyspark.sql import DataFrame
 from spark_jobs.readers import landing_files, quarantined_lines
 from spark_jobs.readers.landing_files import Landing
 from spark_jobs.readers.raw_line import archive_place
-from spark_jobs.runtime import begun_batch, requests, storage, stream
+from spark_jobs.runtime import begun_batch, changed_files, requests, storage, stream
 from spark_jobs.runtime.begun_batch import BegunBatch
 from spark_jobs.runtime.checkpoint import Checkpoint
 from spark_jobs.runtime.entry import Entry
@@ -72,10 +73,12 @@ class Ingest:
         """What a driver that died had begun: batches that come after it must find it done."""
         if left.topic:
             self._messages().finish(left)
-        elif self._can_be_read(left.files, Batch(left.origin, left.number, 0)):
+            return
+        batch = Batch(left.origin, left.number, 0)
+        if batch.id not in self.written and self._can_be_read(left.files, batch):
             self._take_files(left)
         else:
-            begun_batch.done(self.lake)  # the stream shows again what is there of it
+            begun_batch.done(self.lake)  # it is in the ledger, or the stream shows again what is there of it
 
     def _can_be_read(self, files: list[Entry], batch: Batch) -> bool:
         """A file that is gone is missed by nobody, unless some of its lines are in the lake already: then the rest is wanted, too."""
@@ -152,20 +155,31 @@ class Ingest:
     def _take_changed(self, request: Request) -> None:
         lake, entries = self.lake, request.entries
         batch = Batch(request.origin, 1, self.seq + 1, len(entries), taken_before=[entry.path for entry in entries])
-        if not self._can_be_read(entries, batch):
+        if batch.id in self.written or not self._can_be_read(entries, batch):
             return
-        lines = landing_files.decoded(lake.spark, landing_files.slices(entries, lake.settings), lake.settings)
-        self._take(batch, lines)
+        lake.expect_rows(sum(entry.size for entry in entries) // 100)
+
+        def new_lines() -> DataFrame:
+            lines = landing_files.decoded(lake.spark, landing_files.slices(entries, lake.settings), lake.settings)
+            return changed_files.new_lines(lake, lines, batch.taken_before)
+
+        self._take(batch, self._written_down(request, new_lines))
 
     def _replay(self, request: Request) -> None:
-        """Which rows are replayed is written down first: a second attempt must not judge what the first has taken out."""
+        def now_valid() -> DataFrame:
+            return quarantined_lines.now_valid(self.lake.read("quarantine"), request.reason, self.lake.settings)
+
+        rows = self._written_down(request, now_valid)
+        self._take(Batch(request.origin, 1, self.seq + 1, replayed=rows), quarantined_lines.as_lines(rows))
+
+    def _written_down(self, request: Request, rows: Callable[[], DataFrame]) -> DataFrame:
+        """What a request takes is written down first: a second attempt must not judge it by what the first has taken in or out."""
         place = self.lake.place("control", "replays", str(request.number))
         if not storage.exists(f"{place}/_SUCCESS"):
-            valid = quarantined_lines.now_valid(self.lake.read("quarantine"), request.reason, self.lake.settings)
+            made = rows()
             with self.lake.lasting("control/replays"):
-                valid.write.mode("overwrite").parquet(place)
-        rows = self.lake.spark.read.parquet(place)
-        self._take(Batch(request.origin, 1, self.seq + 1, replayed=rows), quarantined_lines.as_lines(rows))
+                made.write.mode("overwrite").parquet(place)
+        return self.lake.spark.read.parquet(place)
 
     def _archive(self) -> None:
         """Move what was taken, and not changed since, out of the landing folder."""

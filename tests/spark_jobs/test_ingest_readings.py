@@ -126,6 +126,32 @@ def test_a_file_that_changes_is_noticed_and_only_what_is_new_counts(lake: TestLa
     lake.passes(as_of="10:20")  # a file that is gone stops nobody
 
 
+def test_of_a_file_that_changes_nothing_is_judged_or_booked_twice(lake: TestLake) -> None:
+    """Whatever becomes of its time: a line from the future stays in quarantine, a duplicate stays one, the first arrival is kept."""
+
+    def tables() -> dict[str, list[dict[str, object]]]:
+        return {name: lake.rows(name, "source", "position") for name in ("readings", "duplicates", "quarantine")}
+
+    def booked() -> list[int]:
+        return list(lake.books().values())[:5]
+
+    lake.receives(a_reading("a"), arrived="10:02", name="other.jsonl")
+    lines = (a_reading("a"), a_reading("b"), a_reading("b"), a_reading("c", "10:30"), a_reading("d", temperature=99), b"garbage", b"")
+    lake.receives(*lines, arrived="10:03", name="x.jsonl")
+    lake.passes(as_of="10:05")
+    before = tables()
+    assert booked() == [8, 2, 2, 3, 1]
+    for arrived in ("10:40", "10:01"):
+        lake.receives(*lines, arrived=arrived, name="x.jsonl")
+        lake.passes(as_of="10:45")
+        assert (tables(), booked()) == (before, [8, 2, 2, 3, 1])
+    lake.receives(*lines, b"garbage", b"", a_reading("c", "10:30"), a_reading("b"), a_reading("e"), arrived="10:50", name="x.jsonl")
+    lake.passes(as_of="10:55", highest_temperature_c=100.0)
+    assert sensors(lake) == ["a", "b", "c", "e"] and booked() == [13, 4, 3, 4, 2]
+    assert len(lake.rows("duplicates")) == 3 and [line for line, _ in quarantined(lake)].count(b"garbage") == 2
+    assert [row["is_change"] for row in lake.rows("raw_files", "seq")] == [False, False, True, True, True]
+
+
 def test_replay_takes_in_what_is_valid_by_the_new_rule_once(lake: TestLake) -> None:
     lake.receives(a_reading("hot", temperature=75), a_reading("hotter", temperature=95), b"garbage", arrived="10:01")
     lake.passes(as_of="10:05")
