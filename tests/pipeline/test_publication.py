@@ -90,6 +90,13 @@ BROKEN = {
     "a missing column": ("suppressions", "store_id,sensor_id,rule,from,to\ns,,,,", "suppressions.csv line 1: the column reason is missing"),
     "no time": ("limits", "store_id,valid_from,valid_to,low_c,high_c\ns,soon,,0,8", "limits.csv line 2: valid_from 'soon'"),
     "no number": ("sensors", "sensor_id,store_id,active_from,retired_at,silent_after_s,expected_every_s\na,s,,,0,", "sensors.csv line 2: silent_after_s"),
+    "more seconds than anyone waits": ("sensors", "sensor_id,store_id,active_from,retired_at,silent_after_s,expected_every_s\na,s,,,,99999999999", "sensors.csv line 2: expected_every_s '99999999999' cannot be read as a whole number of seconds"),
+    "an empty line before the header": ("limits", "\n\nstore_id,valid_from,valid_to,low_c,high_c\ns,soon,,0,8", "limits.csv line 4: valid_from 'soon'"),
+    "a quote left open": ("limits", 'store_id,valid_from,valid_to,low_c,high_c\n"s,,,0,8\nt,,,0,8', "limits.csv line 2: its cells cannot be told apart"),
+    "a cell too many": ("limits", "store_id,valid_from,valid_to,low_c,high_c\ns,,,2,5,8", "limits.csv line 2: it has 6 cells"),
+    "a column twice": ("limits", "store_id,valid_from,valid_to,low_c,high_c,low_c\ns,,,2,8,3", "limits.csv line 1: the column low_c stands there twice"),
+    "limits the wrong way round": ("limits", "store_id,valid_from,valid_to,low_c,high_c\ns,,,8,2", "limits.csv line 2: low_c 8 lies above high_c 2"),
+    "a time beyond the last year": ("limits", "store_id,valid_from,valid_to,low_c,high_c\ns,9999-12-31T23:59:59-05:00,,0,8", "limits.csv line 2: valid_from '9999"),
 }  # fmt: skip
 
 
