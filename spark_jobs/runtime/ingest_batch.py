@@ -168,8 +168,8 @@ def _books(lake: Lake, batch: Batch, files: list[Row], tally: list[Row]) -> Book
             _count(books, row, {"readings": R.NEW, "duplicates": R.DUPLICATE, "quarantine": R.CONFLICT}[row.held], -row.rows)
         _count(books, row, row.outcome, row.rows)
     if batch.replayed is not None:
-        for row in batch.replayed.groupBy("store_id", "reasons").count().collect():
-            books.count("quarantined", row.store_id, -row["count"])
+        for row in batch.replayed.groupBy("booked_store_id", "reasons").count().collect():
+            books.count("quarantined", row.booked_store_id, -row["count"])
             books.reasons.subtract(dict.fromkeys(row.reasons, row["count"]))
     known_blank = _known_blank(lake, batch, files)
     books.blank -= known_blank

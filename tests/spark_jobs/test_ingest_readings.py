@@ -171,6 +171,17 @@ def test_replay_takes_in_what_is_valid_by_the_new_rule_once(lake: TestLake) -> N
     assert lake.books() == {"lines_read": 3, "readings_new": 1, "duplicates": 0, "quarantined": 2, "blank": 0, "late_rows": 0}
 
 
+def test_a_replayed_line_leaves_the_books_of_the_store_it_was_booked_under(lake: TestLake) -> None:
+    lake.receives(b"garbage", arrived="10:01")
+    lake.passes(as_of="10:05")
+    lake.delta("quarantine").update({"line": f"X'{a_reading('a').hex()}'"})  # as if a reader of today could make sense of it
+    requests.ask_for_replay(str(lake.place), reason="")
+    lake.passes(as_of="10:10")
+    assert sensors(lake) == ["a"]
+    booked = [(row["store_id"], row["readings_new"], row["quarantined"]) for row in lake.rows("run_stores")]
+    assert sorted(booked, key=str) == [("store-1", 1, 0), (None, 0, -1), (None, 0, 1)]
+
+
 def test_a_taken_file_moves_to_the_archive_and_its_lines_are_found_there(spark: SparkSession, tmp_path: Path) -> None:
     lake = TestLake(tmp_path / "lake", spark, archive=str(tmp_path / "archive"))
     lake.receives(*every(60, "10:00", "10:03"), arrived="10:03", name="day/x.jsonl")
