@@ -55,6 +55,8 @@ class Ingest:
         if landing.ignored:
             endings = ", ".join(landing_files.ENDINGS)
             print(f"{landing.ignored} files in {settings.landing} have another ending than {endings}: they are not taken.")
+        for name in landing.misnamed:
+            print(f"{name} has a name that is not UTF-8, so it is not taken: rename it, and the next pass takes it.")
         if empty := [file for file in landing.new if _is_empty(file)]:
             self.lake.add_rows("raw_files", [self._empty_file(file) for file in empty], self.run.write("ingest/empty"))
         if changed := landing.changed:

@@ -56,6 +56,20 @@ def test_files_of_every_shape_are_taken_once(spark: SparkSession, tmp_path: Path
         assert line[:65_536] == row["line"] if "line" in row else json.loads(line)["sensor_id"] == row["sensor_id"]
 
 
+def test_a_name_that_is_not_utf_8_is_told_and_stops_nobody(lake: TestLake, capsys: pytest.CaptureFixture[str]) -> None:
+    lake.receives(a_reading("good"), arrived="10:01", name="good.jsonl")
+    lake.receives(a_reading("other"), arrived="10:01", name=os.fsdecode(b"K\xfchlhaus.jsonl"))
+    lake.receives(a_reading("third"), arrived="10:01", name=os.fsdecode(b"K\xfchlhaus/x.jsonl"))
+    for _ in range(2):
+        lake.passes(as_of="10:05")
+        told = capsys.readouterr().out
+        assert r"landing/K\xfchlhaus.jsonl has a name that is not UTF-8" in told and r"landing/K\xfchlhaus/x.jsonl has" in told
+    assert sensors(lake) == ["good"]
+    os.rename(os.fsencode(lake.place) + b"/landing/K\xfchlhaus.jsonl", lake.place / "landing/Kühlhaus.jsonl")
+    lake.passes(as_of="10:06")
+    assert sensors(lake) == ["good", "other"]
+
+
 EARLY, LATE = "10:02", "10:03"
 CASES = {
     "the same again is a duplicate": ([(a_reading(), EARLY), (a_reading(), LATE)], 2.5, 1, []),
