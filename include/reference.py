@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-TEN_YEARS_S = 10 * 366 * 86_400
+from include.settings import TEN_YEARS_S
 
 
 def _text(cell: str) -> str:
