@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from include.settings import SettingError, Settings
 from spark_jobs.readers.raw_line import lines_at
-from spark_jobs.runtime import requests
+from spark_jobs.runtime import begun_batch, requests
 from tests.lakes import TestLake, a_reading, every, moment
 
 
@@ -138,6 +138,24 @@ def test_a_file_that_changes_is_noticed_and_only_what_is_new_counts(lake: TestLa
     assert [row["is_change"] for row in lake.rows("raw_files", "seq")] == [False, True]
     os.unlink(path)
     lake.passes(as_of="10:20")  # a file that is gone stops nobody
+
+
+def test_a_file_that_is_gone_is_not_missed_where_the_ledger_has_all_of_it(lake: TestLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver that died between the ledger and the note that its batch, or its request, is done."""
+
+    def died(*_: object) -> None:
+        raise RuntimeError("died here")
+
+    path = lake.receives(a_reading("a"), arrived="10:01", name="x.jsonl")
+    for step in (begun_batch, requests):
+        with monkeypatch.context() as patched, pytest.raises(Exception, match="died here"):
+            patched.setattr(step, "done", died)
+            lake.passes(as_of="10:05")
+        os.unlink(path)
+        lake.passes(as_of="10:05")
+        lake.receives(a_reading("a"), a_reading("b"), arrived="10:04", name="x.jsonl")  # it is back, and changed
+    assert sensors(lake) == ["a", "b"]
+    assert lake.books()["lines_read"] == 2
 
 
 def test_of_a_file_that_changes_nothing_is_judged_or_booked_twice(lake: TestLake) -> None:
