@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from include.settings import TEN_YEARS_S
 
 
 def _text(cell: str) -> str:
@@ -30,7 +32,7 @@ def _degrees(cell: str) -> float:
 
 def _whole_seconds(cell: str) -> int:
     seconds = int(cell)
-    if seconds <= 0:
+    if not 0 < seconds <= TEN_YEARS_S:
         raise ValueError
     return seconds
 
@@ -111,25 +113,42 @@ def parsed(name: str, content: bytes) -> Rows:
 
 
 def _read(file: ReferenceFile, text: str) -> Rows:
-    table = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=None))
-    header = [name.strip() for name in next(table, [])]
+    lines = _lines(file, text)
+    header_line, header = next(lines, (0, []))
     if not header:
         return []
-    missing = [field.name for field in file.fields if field.name not in header]
-    if missing:
-        raise BrokenReference(file.name, 1, f"the column {missing[0]} is missing")
+    header = [name.strip() for name in header]
+    if missing := [field.name for field in file.fields if field.name not in header]:
+        raise BrokenReference(file.name, header_line, f"the column {missing[0]} is missing")
+    if twice := [name for name in header if name and header.count(name) > 1]:
+        raise BrokenReference(file.name, header_line, f"the column {twice[0]} stands there twice")
     rows: Rows = []
     seen: dict[str, int] = {}
-    for cells in table:
-        if not any(cell.strip() for cell in cells):
-            continue
-        row = _row(file, table.line_num, dict(zip(header, cells, strict=False)))
+    for line, cells in lines:
+        if len(cells) > len(header):
+            raise BrokenReference(file.name, line, f"it has {len(cells)} cells, and the header {len(header)}")
+        row = _row(file, line, dict(zip(header, cells, strict=False)))
         if file.unique:
-            first = seen.setdefault(row[file.unique], table.line_num)
-            if first != table.line_num:
-                raise BrokenReference(file.name, table.line_num, f"{file.unique} {row[file.unique]} stands in line {first} already")
+            first = seen.setdefault(row[file.unique], line)
+            if first != line:
+                raise BrokenReference(file.name, line, f"{file.unique} {row[file.unique]} stands in line {first} already")
         rows.append(row)
     return rows
+
+
+def _lines(file: ReferenceFile, text: str) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each line that has any, with the number of the line they start in."""
+    table = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=None), strict=True)
+    while True:
+        line = table.line_num + 1
+        try:
+            cells = next(table)
+        except StopIteration:
+            return
+        except csv.Error as odd:
+            raise BrokenReference(file.name, line, f"its cells cannot be told apart ({odd}): look at its quotes") from None
+        if any(cell.strip() for cell in cells):
+            yield line, cells
 
 
 def _row(file: ReferenceFile, line: int, cells: dict[str, str]) -> dict[str, Any]:
@@ -140,18 +159,21 @@ def _row(file: ReferenceFile, line: int, cells: dict[str, str]) -> dict[str, Any
             raise BrokenReference(file.name, line, f"{field.name} is empty")
         try:
             row[field.name] = field.parse(cell) if cell else None
-        except ValueError:
+        except (ValueError, OverflowError):  # a time that UTC has no date for
             raise BrokenReference(file.name, line, f"{field.name} {cell!r} cannot be read as {_kind(field)}") from None
     start, end = (row[name] for name in file.intervals)
     if start is not None and end is not None and end < start:
         raise BrokenReference(file.name, line, f"{file.intervals[1]} {_cell(end)} lies before {file.intervals[0]} {_cell(start)}")
+    low, high = row.get("low_c"), row.get("high_c")
+    if low is not None and high is not None and low > high:
+        raise BrokenReference(file.name, line, f"low_c {low:g} lies above high_c {high:g}")
     return row
 
 
 def _kind(field: Field) -> str:
     if field.parse is _time:
         return "a time like 2025-11-08T15:30:00Z"
-    return "a number" if field.parse is _degrees else "a whole number of seconds above 0"
+    return "a number" if field.parse is _degrees else "a whole number of seconds from 1 to ten years"
 
 
 def _cell(moment: datetime) -> str:

@@ -88,7 +88,14 @@ class Settings:
                 given[setting.name] = kind(text)
             except ValueError:
                 raise SettingError(f"{PREFIX}{setting.name.upper()}={text!r} is not a number; give one like {setting.default}.") from None
+            if kind in (int, float) and (wanted := _missed(setting.name, given[setting.name])):
+                raise SettingError(f"{PREFIX}{setting.name.upper()}={text!r} cannot work; give {wanted}, like {setting.default}.")
         settings = Settings(**given)
+        if settings.lowest_temperature_c > settings.highest_temperature_c:
+            temperatures = (
+                f"{settings.lowest_temperature_c:g} lies above COLDSTORE_HIGHEST_TEMPERATURE_C {settings.highest_temperature_c:g}"
+            )
+            raise SettingError(f"COLDSTORE_LOWEST_TEMPERATURE_C {temperatures}: no reading could be taken. Change one of them.")
         lake, landing = rooted(settings.lake), rooted(settings.landing or f"{settings.lake}/landing")
         archive = rooted(settings.archive) if settings.archive else ""
         for name, place in (("LAKE", lake), ("LANDING", landing)):
@@ -123,6 +130,27 @@ class Settings:
     def late_after_s(self) -> int:
         """A reading is late when it arrives this long after its minute's end, or later."""
         return self.watermark_delay_s + self.allowed_lateness_s
+
+
+SHARES = ("quarantine_critical", "quarantine_warning", "completeness_warning", "late_warning")
+TEMPERATURES = ("lowest_temperature_c", "highest_temperature_c")
+MAY_BE_ZERO = (
+    "future_tolerance_s", "watermark_delay_s", "idle_after_s", "allowed_lateness_s", "door_gap_s", "quarantine_critical_lines", "rebuild_approval_rows",
+)  # fmt: skip
+TEN_YEARS_S = 10 * 366 * 86_400
+LARGEST = {"_s": TEN_YEARS_S, "_hours": TEN_YEARS_S // 3600, "_line_bytes": 1 << 30}  # more does not fit into a time, or into memory
+
+
+def _missed(name: str, value: float) -> str:
+    """What the number should have been; empty where it can be used. NaN never can."""
+    if name in SHARES:
+        return "" if 0 <= value <= 1 else "a share from 0 to 1"
+    if name in TEMPERATURES:
+        return "" if -1000 <= value <= 1000 else "a temperature in °C"
+    largest = next((most for ending, most in LARGEST.items() if name.endswith(ending)), (1 << 63) - 1)
+    if name in MAY_BE_ZERO:
+        return "" if 0 <= value <= largest else f"a number from 0 to {largest}"
+    return "" if 0 < value <= largest else f"a number above 0, up to {largest}"
 
 
 def rooted(place: str) -> str:

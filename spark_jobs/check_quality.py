@@ -12,15 +12,16 @@ from spark_jobs.runtime.job import job
 from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.ledger import Books
 from spark_jobs.runtime.run import Run
+from spark_jobs.runtime.small_tables import Row
 
 
 @job
 def check_quality(run: Run, lake: Lake) -> Run:
-    books = ledger.unbooked(lake, run)
+    books, waiting = ledger.unbooked(lake, run), acceptance.waiting(lake)
     measures = staging.read_notes(lake, run, "measures")
     del measures["versions"]
-    measures["runs"] = {"imbalance": books.imbalance, "topic_losses": len(notices.unpublished(lake, run))}
-    measures["quarantine"] = _quarantine(lake, run, books)
+    measures["runs"] = {"imbalance": _imbalance(run, books, waiting), "topic_losses": len(notices.unpublished(lake, run))}
+    measures["quarantine"] = _quarantine(lake, books, waiting)
     measures["readings"]["late_share"] = books.late_rows / books.readings_new if books.readings_new > 0 else None
     with lake.lasting("the Data Docs"), docs_folder.opened(lake.place("data_docs")) as folder:
         results = expectations.judge(measures, lake.settings, run.run_id, folder)
@@ -41,14 +42,17 @@ HOW_TO_GO_ON = (
 )
 
 
-def _quarantine(lake: Lake, run: Run, books: Books) -> dict[str, Any]:
+def _imbalance(run: Run, books: Books, waiting: list[Row]) -> int:
+    """A line that a held run lost is still lost when the next one balances. A rebuild books nothing and answers for no other run."""
+    return books.imbalance + (0 if run.is_rebuild else sum(ledger.imbalance(row) for row in waiting))
+
+
+def _quarantine(lake: Lake, books: Books, waiting: list[Row]) -> dict[str, Any]:
     """The share of bad lines that is judged: the run's own where it shows that input is good again, else that of everything
     that waits to be published, but for what a person accepted."""
     own = _share(books.refused, books.lines_read)
     if books.lines_read > 0 and own is not None and own <= lake.settings.quarantine_critical:
         return {"share": own, "lines": books.lines_read}
-    known = acceptance.accepted(lake)
-    waiting = [row for row in acceptance.held_runs(lake) if row["run_id"] not in known]
     lines = books.lines_read + sum(row["lines_read"] for row in waiting)
     return {"share": _share(books.quarantined + sum(row["quarantined"] for row in waiting), lines), "lines": lines}
 

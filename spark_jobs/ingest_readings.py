@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from pyspark.sql import DataFrame
 from spark_jobs.readers import landing_files, quarantined_lines
 from spark_jobs.readers.landing_files import Landing
 from spark_jobs.readers.raw_line import archive_place
-from spark_jobs.runtime import begun_batch, requests, storage, stream
+from spark_jobs.runtime import begun_batch, changed_files, requests, storage, stream
 from spark_jobs.runtime.begun_batch import BegunBatch
 from spark_jobs.runtime.checkpoint import Checkpoint
 from spark_jobs.runtime.entry import Entry
@@ -54,7 +55,9 @@ class Ingest:
         if landing.ignored:
             endings = ", ".join(landing_files.ENDINGS)
             print(f"{landing.ignored} files in {settings.landing} have another ending than {endings}: they are not taken.")
-        if empty := [file for file in landing.new if file.size == 0]:  # Spark does not show those
+        for name in landing.misnamed:
+            print(f"{name} has a name that is not UTF-8, so it is not taken: rename it, and the next pass takes it.")
+        if empty := [file for file in landing.new if _is_empty(file)]:
             self.lake.add_rows("raw_files", [self._empty_file(file) for file in empty], self.run.write("ingest/empty"))
         if changed := landing.changed:
             for file in changed:
@@ -72,10 +75,12 @@ class Ingest:
         """What a driver that died had begun: batches that come after it must find it done."""
         if left.topic:
             self._messages().finish(left)
-        elif self._can_be_read(left.files, Batch(left.origin, left.number, 0)):
+            return
+        batch = Batch(left.origin, left.number, 0)
+        if batch.id not in self.written and self._can_be_read(left.files, batch):
             self._take_files(left)
         else:
-            begun_batch.done(self.lake)  # the stream shows again what is there of it
+            begun_batch.done(self.lake)  # it is in the ledger, or the stream shows again what is there of it
 
     def _can_be_read(self, files: list[Entry], batch: Batch) -> bool:
         """A file that is gone is missed by nobody, unless some of its lines are in the lake already: then the rest is wanted, too."""
@@ -119,8 +124,8 @@ class Ingest:
         stream.run(landing_files.stream(self.lake.spark, self.lake.settings), self.checkpoint, take)
 
     def _take_unseen(self, landing: Landing) -> None:
-        """New files that Spark did not show: it saw them once, when they were empty or about to vanish, and passes them over ever since."""
-        unseen = [file for file in landing.new if file.size and file.path not in self.taken and storage.exists(file.path)]
+        """New files that Spark did not show: they have no bytes, or it saw them once, when they were empty or about to vanish, and passes them over ever since."""
+        unseen = [file for file in landing.new if not _is_empty(file) and file.path not in self.taken and storage.exists(file.path)]
         if unseen:
             batch = BegunBatch("unseen", self.seq + 1, unseen)
             begun_batch.begin(self.lake, batch)
@@ -152,20 +157,31 @@ class Ingest:
     def _take_changed(self, request: Request) -> None:
         lake, entries = self.lake, request.entries
         batch = Batch(request.origin, 1, self.seq + 1, len(entries), taken_before=[entry.path for entry in entries])
-        if not self._can_be_read(entries, batch):
+        if batch.id in self.written or not self._can_be_read(entries, batch):
             return
-        lines = landing_files.decoded(lake.spark, landing_files.slices(entries, lake.settings), lake.settings)
-        self._take(batch, lines)
+        lake.expect_rows(sum(entry.size for entry in entries) // 100)
+
+        def new_lines() -> DataFrame:
+            lines = landing_files.decoded(lake.spark, landing_files.slices(entries, lake.settings), lake.settings)
+            return changed_files.new_lines(lake, lines, batch.taken_before)
+
+        self._take(batch, self._written_down(request, new_lines))
 
     def _replay(self, request: Request) -> None:
-        """Which rows are replayed is written down first: a second attempt must not judge what the first has taken out."""
+        def now_valid() -> DataFrame:
+            return quarantined_lines.now_valid(self.lake.read("quarantine"), request.reason, self.lake.settings)
+
+        rows = self._written_down(request, now_valid)
+        self._take(Batch(request.origin, 1, self.seq + 1, replayed=rows), quarantined_lines.as_lines(rows))
+
+    def _written_down(self, request: Request, rows: Callable[[], DataFrame]) -> DataFrame:
+        """What a request takes is written down first: a second attempt must not judge it by what the first has taken in or out."""
         place = self.lake.place("control", "replays", str(request.number))
         if not storage.exists(f"{place}/_SUCCESS"):
-            valid = quarantined_lines.now_valid(self.lake.read("quarantine"), request.reason, self.lake.settings)
+            made = rows()
             with self.lake.lasting("control/replays"):
-                valid.write.mode("overwrite").parquet(place)
-        rows = self.lake.spark.read.parquet(place)
-        self._take(Batch(request.origin, 1, self.seq + 1, replayed=rows), quarantined_lines.as_lines(rows))
+                made.write.mode("overwrite").parquet(place)
+        return self.lake.spark.read.parquet(place)
 
     def _archive(self) -> None:
         """Move what was taken, and not changed since, out of the landing folder."""
@@ -174,6 +190,11 @@ class Ingest:
         for file in landing.files:
             if file.path not in stays:
                 storage.move(file, archive_place(file.path, self.lake.settings))
+
+
+def _is_empty(file: Entry) -> bool:
+    """A packed file without a byte is a broken one."""
+    return file.size == 0 and file.path.endswith(".jsonl")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from spark_jobs.runtime.entry import Entry, is_hidden
 from spark_jobs.runtime.errors import Stop
 
 ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst")
+UNKNOWN_LETTER = "\ufffd"  # in Java's spelling of a name that is not UTF-8
 BINARY_FILE = "path string, modificationTime timestamp, length bigint, content binary"
 DECODED = """kind tinyint, source string, position bigint, arrived_at timestamp, sensor_id string, store_id string,
     event_ts timestamp, temperature_mc int, door_open boolean, battery_pct double, event_id string, line binary,
@@ -31,6 +33,7 @@ class Landing:
     files: list[Entry]
     ignored: int  # files with another ending
     taken: dict[str, tuple[int, int]]  # by path: size and time when it was last taken
+    misnamed: list[str]  # as they can be printed: names that are not UTF-8, which no table could hold
 
     @property
     def new(self) -> list[Entry]:
@@ -48,13 +51,20 @@ def landing(settings: Settings, raw_files: list[dict[str, Any]]) -> Landing:
     taken = {
         row["source"]: (row["bytes"], round(row["arrived_at"].timestamp() * 1000)) for row in sorted(raw_files, key=lambda row: row["seq"])
     }
-    files, ignored = [], 0
+    files, ignored, misnamed = [], 0, []
     for entry in storage.files(settings.landing):
-        if entry.path.endswith(ENDINGS):
+        if not entry.path.endswith(ENDINGS):
+            ignored += 1
+        elif _is_text(entry.path):
             files.append(entry)
         else:
-            ignored += 1
-    return Landing(files, ignored, taken)
+            misnamed.append(os.fsencode(entry.path).decode("utf-8", "backslashreplace"))
+    return Landing(files, ignored, taken, misnamed)
+
+
+def _is_text(path: str) -> bool:
+    """Python stands in lone surrogates for bytes that are not UTF-8."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in path)
 
 
 def slices(files: list[Entry], settings: Settings) -> list[Slice]:
@@ -99,11 +109,11 @@ def stream(spark: SparkSession, settings: Settings) -> DataFrame:
 def named(paths: list[str], landing: Landing, settings: Settings) -> list[Entry]:
     """The stream's files as a listing has them: asked for one file, as Spark does, some S3 servers tell its time to the second only."""
     files = {file.path: file for file in landing.files}
-    # A local file has no scheme of ours before it; Spark's listing lets names like `_day=1` through.
+    # A local file has no scheme of ours before it; Spark's listing lets names like `_day=1` through, and misnamed files, in its own spelling.
     shown = [
         path
         for path in (re.sub("^file:(//)?", "", path) for path in paths)
-        if not any(map(is_hidden, path.removeprefix(settings.landing).split("/")))
+        if not any(map(is_hidden, path.removeprefix(settings.landing).split("/"))) and (UNKNOWN_LETTER not in path or path in files)
     ]
     if any(path not in files for path in shown):  # it came since then
         files |= {file.path: file for file in storage.files(settings.landing)}

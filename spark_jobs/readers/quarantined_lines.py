@@ -20,11 +20,15 @@ JUDGED = ("sensor_id", "store_id", "temperature_mc", "door_open", "battery_pct",
 
 
 def now_valid(quarantine: DataFrame, reason: str, settings: Settings) -> DataFrame:
-    """Quarantine rows that hold a reading now, with its fields filled in; `reason` narrows down which are looked at."""
+    """Quarantine rows that hold a reading now, with its fields filled in; `reason` narrows down which are looked at.
+
+    The store may be readable only now: `booked_store_id` is the one that the books have the line under.
+    """
     waiting = quarantine.filter(F.col("replayed_at").isNull() & ~F.arrays_overlap("reasons", F.array(*map(F.lit, NOT_REPLAYED))))
     if reason:
         waiting = waiting.filter(F.array_contains("reasons", reason))
-    return waiting.mapInArrow(partial(_judge_again, settings), quarantine.schema).filter("event_ts is not null")
+    waiting = waiting.withColumn("booked_store_id", F.col("store_id"))
+    return waiting.mapInArrow(partial(_judge_again, settings), waiting.schema).filter("event_ts is not null")
 
 
 def as_lines(quarantine: DataFrame) -> DataFrame:

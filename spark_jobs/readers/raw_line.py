@@ -68,14 +68,14 @@ def _source(row: dict[str, Any]) -> str:
 
 class _LineReader:
     def __init__(self, stream: Readable) -> None:
-        self._stream, self._block, self._offset = stream, b"", 0
+        self._stream, self._block, self._offset, self._is_broken = stream, b"", 0, False
 
     def line_at(self, position: int) -> bytes | None:
         while self._offset + len(self._block) <= position:
             self._offset += len(self._block)
             self._block = self._read()
             if not self._block:
-                return None
+                return b"" if self._is_broken and self._offset == position else None  # all that is left of its last line
         end = self._block.find(b"\n", position - self._offset)
         while end < 0 and (piece := self._read()):
             searched = len(self._block)
@@ -88,5 +88,6 @@ class _LineReader:
     def _read(self) -> bytes:
         try:
             return self._stream.read(BLOCK_BYTES)
-        except Broken:  # what there is of a broken file was given before
+        except Broken:  # what there is of it was given before
+            self._is_broken = True
             return b""

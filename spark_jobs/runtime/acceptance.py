@@ -12,6 +12,8 @@ from spark_jobs.runtime.errors import Stop
 from spark_jobs.runtime.lake import Lake
 from spark_jobs.runtime.small_tables import Row
 
+COUNTED = ("lines_read", "readings_new", "duplicates", "quarantined", "blank")
+
 
 @dataclass(frozen=True)
 class Acceptance:
@@ -24,9 +26,16 @@ class Acceptance:
 
 def held_runs(lake: Lake) -> list[Row]:
     """The held runs since the last publication, oldest first."""
-    runs = lake.rows("runs", ["run_id", "number", "status", "lines_read", "quarantined", "note", "as_of"])
+    runs = lake.rows("runs", ["run_id", "number", "status", "note", "as_of", *COUNTED])
     published = max((row["number"] for row in runs if row["status"] == "published"), default=0)
     return sorted((row for row in runs if row["status"] == "held" and row["number"] > published), key=lambda row: row["number"])
+
+
+def waiting(lake: Lake) -> list[Row]:
+    """The held runs that nobody accepted: the check of an accepted one judged all before it, too."""
+    known, held = accepted(lake), held_runs(lake)
+    covered = max((row["number"] for row in held if row["run_id"] in known), default=0)
+    return [row for row in held if row["number"] > covered]
 
 
 def accepted(lake: Lake) -> dict[str, Acceptance]:

@@ -7,6 +7,7 @@ that a displaced winner takes along are written down before anything else.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import reduce
@@ -37,7 +38,7 @@ class Batch:
     number: int
     seq: int
     files: int = 0  # of messages, or lines that are replayed, there are none
-    taken_before: list[str] = field(default_factory=list)  # sources that changed: only what is new in them counts
+    taken_before: list[str] = field(default_factory=list)  # sources that changed: the lines are those that are new in them
     replayed: DataFrame | None = None  # the quarantine rows that these lines come from
 
     @property
@@ -52,13 +53,13 @@ class Batch:
 def take(lake: Lake, run: Run, batch: Batch, lines: DataFrame) -> Books:
     """Judge, deduplicate and write the lines; the ledger's line comes last."""
     lines = lines.withColumns({"held": F.lit(None).cast("string"), "key": _key()}).persist(StorageLevel.MEMORY_AND_DISK)
-    files = lines.filter(F.col("kind") == FILE).select("source", "arrived_at", "lines", "blank", "sha256", "bytes", "hours").collect()
+    known = F.col("known") if batch.taken_before else F.lit(0).alias("known")
+    files = (
+        lines.filter(F.col("kind") == FILE).select("source", "arrived_at", "lines", "blank", "sha256", "bytes", "hours", known).collect()
+    )
     hours = touched_hours(lines) if batch.replayed is not None else sorted({hour for file in files for hour in file.hours})
     judged, tally = _judged(lake, batch, lines, hours)
-    refused = _refused(lake, batch, judged, any(row.outcome == R.CONFLICT for row in tally))
-    if batch.taken_before:
-        refused = refused.persist(StorageLevel.MEMORY_AND_DISK)
-        tally = [row for row in tally if not _is_refused(row)] + _tally(lake, refused)
+    refused = _refused(lake, judged, any(row.outcome == R.CONFLICT for row in tally))
     books = _books(lake, batch, files, tally)
     _write(lake, run, batch, judged, refused, tally, files)
     write_batch(lake, run, batch.id, books, batch.write)
@@ -79,7 +80,7 @@ def _judged(lake: Lake, batch: Batch, lines: DataFrame, hours: list[int]) -> tup
     """Every line of the batch with its outcome, the rows of the lake whose outcome it changes, and how many of each there are."""
     place = lake.place(*_displaced(batch))
     if not storage.exists(f"{place}/_SUCCESS"):
-        judged = _with_outcome(batch, lines, _held_readings(lake, batch, hours))
+        judged = _with_outcome(lines, _held_readings(lake, batch, hours))
         tally = _tally(lake, judged)
         if not any(row.held == "readings" for row in tally):
             return judged, tally
@@ -90,11 +91,11 @@ def _judged(lake: Lake, batch: Batch, lines: DataFrame, hours: list[int]) -> tup
             _union(displaced, *taken_along).write.mode("overwrite").parquet(place)
     saved = lake.spark.read.parquet(place)
     others = _held_readings(lake, batch, hours).join(saved.select(*R.KEY).distinct(), [*R.KEY], "left_anti")
-    judged = _with_outcome(batch, lines, _union(others, saved))
+    judged = _with_outcome(lines, _union(others, saved))
     return judged, _tally(lake, judged)
 
 
-def _with_outcome(batch: Batch, lines: DataFrame, held: DataFrame) -> DataFrame:
+def _with_outcome(lines: DataFrame, held: DataFrame) -> DataFrame:
     """Most keys stand in one line only, and that line is new. The few that are contested are compared, line by line."""
     held = held.withColumn("key", _key())
     keys = lines.filter("key is not null").select("key").unionAll(held.select("key"))
@@ -106,20 +107,17 @@ def _with_outcome(batch: Batch, lines: DataFrame, held: DataFrame) -> DataFrame:
     contested = F.broadcast(contested) if count <= BROADCAST_UP_TO_KEYS else contested
     alone = lines.join(contested, "key", "left_anti").withColumn("outcome", outcome)
     rivals = _union(lines.join(contested, "key", "left_semi"), held.join(contested, "key", "left_semi"))
-    compared = _without_unchanged(batch, R.with_outcome(rivals)).persist(StorageLevel.MEMORY_AND_DISK)
+    compared = _without_unchanged(R.with_outcome(rivals)).persist(StorageLevel.MEMORY_AND_DISK)
     return _union(alone, compared.coalesce(1) if count <= BROADCAST_UP_TO_KEYS else compared)
 
 
-def _without_unchanged(batch: Batch, compared: DataFrame) -> DataFrame:
-    """Rows of the lake that stay what they are drop out, and so do lines of a changed file that were taken from it before."""
+def _without_unchanged(compared: DataFrame) -> DataFrame:
+    """Rows of the lake that stay what they are drop out."""
     stays = F.col("held").isNotNull() & (
         (F.col("outcome") == R.STAYS)
         | ((F.col("held") == "duplicates") & (F.col("outcome") == R.DUPLICATE))
         | ((F.col("held") == "quarantine") & (F.col("outcome") == R.CONFLICT))
     )
-    if batch.taken_before:
-        was_taken = F.col("held").isNull() & (F.col("outcome") == R.DUPLICATE) & (F.col("winner.source") == F.col("source"))
-        stays = stays | F.coalesce(was_taken, F.lit(False))
     return compared.filter(~stays).drop("winner")
 
 
@@ -139,15 +137,12 @@ def _displaced(batch: Batch) -> tuple[str, ...]:
     return "control", "displaced", batch.id
 
 
-def _refused(lake: Lake, batch: Batch, judged: DataFrame, has_conflicts: bool) -> DataFrame:
+def _refused(lake: Lake, judged: DataFrame, has_conflicts: bool) -> DataFrame:
     """What goes to quarantine: bad lines, and lines that contradict the reading they duplicate."""
     refused = judged.filter(F.col("kind") == BAD)
     if has_conflicts:
         conflicts = with_raw_lines(judged.filter(F.col("outcome") == R.CONFLICT), lake.settings)
         refused = _union(refused, conflicts.withColumn("reasons", F.array(F.lit("conflicting_duplicate"))))
-    if batch.taken_before:
-        known = lake.read("quarantine").filter(F.col("source").isin(batch.taken_before) & (F.col("batch") != batch.id))
-        refused = refused.join(known.select("source", "line").distinct(), ["source", "line"], "left_anti")
     return refused
 
 
@@ -173,15 +168,27 @@ def _books(lake: Lake, batch: Batch, files: list[Row], tally: list[Row]) -> Book
             _count(books, row, {"readings": R.NEW, "duplicates": R.DUPLICATE, "quarantine": R.CONFLICT}[row.held], -row.rows)
         _count(books, row, row.outcome, row.rows)
     if batch.replayed is not None:
-        for row in batch.replayed.groupBy("store_id", "reasons").count().collect():
-            books.count("quarantined", row.store_id, -row["count"])
+        for row in batch.replayed.groupBy("booked_store_id", "reasons").count().collect():
+            books.count("quarantined", row.booked_store_id, -row["count"])
             books.reasons.subtract(dict.fromkeys(row.reasons, row["count"]))
-    if batch.taken_before:
-        known = lake.rows("raw_files", ["source", "blank", "seq", "batch"], [("source", "in", batch.taken_before)])
-        before = sorted((row for row in known if row["batch"] != batch.id), key=lambda row: row["seq"])
-        books.blank = max(0, books.blank - sum({row["source"]: row["blank"] for row in before}.values()))
-        books.lines_read = books.readings_new + books.duplicates + books.quarantined + books.blank
+    known_blank = _known_blank(lake, batch, files)
+    books.blank -= known_blank
+    books.lines_read -= known_blank + sum(file.known for file in files)
     return books
+
+
+def _known_blank(lake: Lake, batch: Batch, files: list[Row]) -> int:
+    """Blank lines of changed files that were booked before: as many as a file ever had, and still has."""
+    if not batch.taken_before:
+        return 0
+    now: Counter[str] = Counter()
+    for file in files:
+        now[file.source] += file.blank
+    known: Counter[str] = Counter()
+    for row in lake.rows("raw_files", ["source", "blank", "batch"], [("source", "in", batch.taken_before)]):
+        if row["batch"] != batch.id:
+            known[row["source"]] = max(known[row["source"]], row["blank"])
+    return (now & known).total()
 
 
 def _count(books: Books, row: Row, outcome: str | None, rows: int) -> None:

@@ -53,10 +53,15 @@ class Books:
     @property
     def imbalance(self) -> int:
         """Lines that were read and are nowhere to be found; 0 when the books balance."""
-        return self.lines_read - self.readings_new - self.duplicates - self.quarantined - self.blank
+        return imbalance(self.totals)
 
     def by_store(self) -> list[dict[str, Any]]:
         return [{"store_id": store_id, **{name: counts[name] for name in COUNTS}} for store_id, counts in self.stores.items()]
+
+
+def imbalance(totals: Row) -> int:
+    """Also of a run's row."""
+    return int(totals["lines_read"] - sum(totals[name] for name in ("readings_new", "duplicates", "quarantined", "blank")))
 
 
 def write_batch(lake: Lake, run: Run, batch: str, books: Books, write: Write) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from include.tables import PUBLISHED, TABLES
-from spark_jobs.runtime import acceptance, reference
+from spark_jobs.runtime import acceptance, ingest_batch, reference
 from spark_jobs.runtime.errors import Held, Stop
 from spark_jobs.runtime.lake import Lake
+from spark_jobs.runtime.ledger import Books
 from tests.lakes import TestLake, a_reading, every, moment
 
 
@@ -57,12 +60,43 @@ def test_a_good_run_after_a_held_one_publishes_both_and_a_warning_holds_nothing(
     assert "quarantine" in warned
 
 
+def test_accepting_the_last_of_two_held_runs_accepts_both(lake: TestLake) -> None:
+    for hour in ("10", "11"):
+        lake.receives(*every(60, f"{hour}:00", f"{hour}:40"), *[b"garbage"] * 70, arrived=f"{hour}:40")
+        with pytest.raises(Held):
+            lake.passes(as_of=f"{hour}:40")
+    acceptance.accept(Lake(lake.spark, lake.settings), "pass-000002", "Ada", "a broken gateway; its lines are known")
+    assert lake.one("runs", run_id=lake.passes(as_of="11:41"))["status"] == "published"
+
+
+def test_a_line_that_a_held_run_lost_holds_the_next_one_too(lake: TestLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_a_line(*given: Any) -> Books:
+        return replace(books_of(*given), lines_read=4)
+
+    books_of = ingest_batch._books
+    lake.receives(*every(60, "10:00", "10:03"), arrived="10:03")
+    with monkeypatch.context() as patched, pytest.raises(Held, match="books balance"):
+        patched.setattr(ingest_batch, "_books", without_a_line)
+        lake.passes(as_of="10:05")
+    with pytest.raises(Held, match=r"books balance \(seen 1, allowed 0\)"):
+        lake.passes(as_of="10:06")
+    acceptance.accept(Lake(lake.spark, lake.settings), "pass-000002", "Ada", "the line was found")
+    lake.passes(as_of="10:07")
+
+
 BROKEN = {
     "a sensor twice": ("sensors", "sensor_id,store_id,active_from,retired_at,silent_after_s,expected_every_s\na,s,,,,\na,s,,,,", "sensors.csv line 3"),
     "an end before its start": ("limits", "store_id,valid_from,valid_to,low_c,high_c\ns,2025-02-01,2025-01-01,0,8", "limits.csv line 2: valid_to"),
     "a missing column": ("suppressions", "store_id,sensor_id,rule,from,to\ns,,,,", "suppressions.csv line 1: the column reason is missing"),
     "no time": ("limits", "store_id,valid_from,valid_to,low_c,high_c\ns,soon,,0,8", "limits.csv line 2: valid_from 'soon'"),
     "no number": ("sensors", "sensor_id,store_id,active_from,retired_at,silent_after_s,expected_every_s\na,s,,,0,", "sensors.csv line 2: silent_after_s"),
+    "more seconds than anyone waits": ("sensors", "sensor_id,store_id,active_from,retired_at,silent_after_s,expected_every_s\na,s,,,,99999999999", "sensors.csv line 2: expected_every_s '99999999999' cannot be read as a whole number of seconds"),
+    "an empty line before the header": ("limits", "\n\nstore_id,valid_from,valid_to,low_c,high_c\ns,soon,,0,8", "limits.csv line 4: valid_from 'soon'"),
+    "a quote left open": ("limits", 'store_id,valid_from,valid_to,low_c,high_c\n"s,,,0,8\nt,,,0,8', "limits.csv line 2: its cells cannot be told apart"),
+    "a cell too many": ("limits", "store_id,valid_from,valid_to,low_c,high_c\ns,,,2,5,8", "limits.csv line 2: it has 6 cells"),
+    "a column twice": ("limits", "store_id,valid_from,valid_to,low_c,high_c,low_c\ns,,,2,8,3", "limits.csv line 1: the column low_c stands there twice"),
+    "limits the wrong way round": ("limits", "store_id,valid_from,valid_to,low_c,high_c\ns,,,8,2", "limits.csv line 2: low_c 8 lies above high_c 2"),
+    "a time beyond the last year": ("limits", "store_id,valid_from,valid_to,low_c,high_c\ns,9999-12-31T23:59:59-05:00,,0,8", "limits.csv line 2: valid_from '9999"),
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from include.settings import SettingError, Settings
 from spark_jobs.readers.raw_line import lines_at
-from spark_jobs.runtime import requests
+from spark_jobs.runtime import begun_batch, requests
 from tests.lakes import TestLake, a_reading, every, moment
 
 
@@ -27,6 +27,8 @@ def test_files_of_every_shape_are_taken_once(spark: SparkSession, tmp_path: Path
     lake = TestLake(tmp_path / "here" / ".." / "lake", spark)
     (tmp_path / "here").mkdir()
     lake.receives(raw=b"", arrived="10:01", name="empty.jsonl")
+    lake.receives(raw=b"", arrived="10:01", name="nothing.jsonl.gz")
+    lake.receives(raw=b"", arrived="10:01", name="nothing.jsonl.zst")
     lake.receives(raw=a_reading("no-newline"), arrived="10:01", name="no-newline.jsonl")
     lake.receives(raw=a_reading("crlf") + b"\r\n \t\r\n", arrived="10:01", name="crlf.jsonl")
     lake.receives(raw=b"\xef\xbb\xbf" + a_reading("marked") + b"\n", arrived="10:01", name="bom.jsonl")
@@ -44,14 +46,28 @@ def test_files_of_every_shape_are_taken_once(spark: SparkSession, tmp_path: Path
     lake.passes(as_of="10:05")
 
     assert sensors(lake) == ["after", "before", "crlf", "deep", "linked", "marked", "named", "no-newline", "packed", "pressed"]
-    assert quarantined(lake) == [(b"x" * 65_536, ["line_too_long"])]
-    assert lake.books() == {"lines_read": 12, "readings_new": 10, "duplicates": 0, "quarantined": 1, "blank": 1, "late_rows": 0}
+    assert quarantined(lake) == [(b"", ["truncated_file"]), (b"", ["truncated_file"]), (b"x" * 65_536, ["line_too_long"])]
+    assert lake.books() == {"lines_read": 14, "readings_new": 10, "duplicates": 0, "quarantined": 3, "blank": 1, "late_rows": 0}
     taken = {Path(row["source"]).name: row["lines"] for row in lake.rows("raw_files")}
-    assert taken["empty.jsonl"] == 0 and taken["long.jsonl"] == 3 and len(taken) == 10
+    assert taken["empty.jsonl"] == 0 and taken["long.jsonl"] == 3 and len(taken) == 12
     for row in (*lake.rows("readings"), *lake.rows("quarantine")):
         (line,) = lines_at(row["source"], [row["position"]], lake.settings)
         assert line is not None
         assert line[:65_536] == row["line"] if "line" in row else json.loads(line)["sensor_id"] == row["sensor_id"]
+
+
+def test_a_name_that_is_not_utf_8_is_told_and_stops_nobody(lake: TestLake, capsys: pytest.CaptureFixture[str]) -> None:
+    lake.receives(a_reading("good"), arrived="10:01", name="good.jsonl")
+    lake.receives(a_reading("other"), arrived="10:01", name=os.fsdecode(b"K\xfchlhaus.jsonl"))
+    lake.receives(a_reading("third"), arrived="10:01", name=os.fsdecode(b"K\xfchlhaus/x.jsonl"))
+    for _ in range(2):
+        lake.passes(as_of="10:05")
+        told = capsys.readouterr().out
+        assert r"landing/K\xfchlhaus.jsonl has a name that is not UTF-8" in told and r"landing/K\xfchlhaus/x.jsonl has" in told
+    assert sensors(lake) == ["good"]
+    os.rename(os.fsencode(lake.place) + b"/landing/K\xfchlhaus.jsonl", lake.place / "landing/Kühlhaus.jsonl")
+    lake.passes(as_of="10:06")
+    assert sensors(lake) == ["good", "other"]
 
 
 EARLY, LATE = "10:02", "10:03"
@@ -124,6 +140,50 @@ def test_a_file_that_changes_is_noticed_and_only_what_is_new_counts(lake: TestLa
     lake.passes(as_of="10:20")  # a file that is gone stops nobody
 
 
+def test_a_file_that_is_gone_is_not_missed_where_the_ledger_has_all_of_it(lake: TestLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver that died between the ledger and the note that its batch, or its request, is done."""
+
+    def died(*_: object) -> None:
+        raise RuntimeError("died here")
+
+    path = lake.receives(a_reading("a"), arrived="10:01", name="x.jsonl")
+    for step in (begun_batch, requests):
+        with monkeypatch.context() as patched, pytest.raises(Exception, match="died here"):
+            patched.setattr(step, "done", died)
+            lake.passes(as_of="10:05")
+        os.unlink(path)
+        lake.passes(as_of="10:05")
+        lake.receives(a_reading("a"), a_reading("b"), arrived="10:04", name="x.jsonl")  # it is back, and changed
+    assert sensors(lake) == ["a", "b"]
+    assert lake.books()["lines_read"] == 2
+
+
+def test_of_a_file_that_changes_nothing_is_judged_or_booked_twice(lake: TestLake) -> None:
+    """Whatever becomes of its time: a line from the future stays in quarantine, a duplicate stays one, the first arrival is kept."""
+
+    def tables() -> dict[str, list[dict[str, object]]]:
+        return {name: lake.rows(name, "source", "position") for name in ("readings", "duplicates", "quarantine")}
+
+    def booked() -> list[int]:
+        return list(lake.books().values())[:5]
+
+    lake.receives(a_reading("a"), arrived="10:02", name="other.jsonl")
+    lines = (a_reading("a"), a_reading("b"), a_reading("b"), a_reading("c", "10:30"), a_reading("d", temperature=99), b"garbage", b"")
+    lake.receives(*lines, arrived="10:03", name="x.jsonl")
+    lake.passes(as_of="10:05")
+    before = tables()
+    assert booked() == [8, 2, 2, 3, 1]
+    for arrived in ("10:40", "10:01"):
+        lake.receives(*lines, arrived=arrived, name="x.jsonl")
+        lake.passes(as_of="10:45")
+        assert (tables(), booked()) == (before, [8, 2, 2, 3, 1])
+    lake.receives(*lines, b"garbage", b"", a_reading("c", "10:30"), a_reading("b"), a_reading("e"), arrived="10:50", name="x.jsonl")
+    lake.passes(as_of="10:55", highest_temperature_c=100.0)
+    assert sensors(lake) == ["a", "b", "c", "e"] and booked() == [13, 4, 3, 4, 2]
+    assert len(lake.rows("duplicates")) == 3 and [line for line, _ in quarantined(lake)].count(b"garbage") == 2
+    assert [row["is_change"] for row in lake.rows("raw_files", "seq")] == [False, False, True, True, True]
+
+
 def test_replay_takes_in_what_is_valid_by_the_new_rule_once(lake: TestLake) -> None:
     lake.receives(a_reading("hot", temperature=75), a_reading("hotter", temperature=95), b"garbage", arrived="10:01")
     lake.passes(as_of="10:05")
@@ -141,6 +201,17 @@ def test_replay_takes_in_what_is_valid_by_the_new_rule_once(lake: TestLake) -> N
         b"garbage": False,
     }
     assert lake.books() == {"lines_read": 3, "readings_new": 1, "duplicates": 0, "quarantined": 2, "blank": 0, "late_rows": 0}
+
+
+def test_a_replayed_line_leaves_the_books_of_the_store_it_was_booked_under(lake: TestLake) -> None:
+    lake.receives(b"garbage", arrived="10:01")
+    lake.passes(as_of="10:05")
+    lake.delta("quarantine").update({"line": f"X'{a_reading('a').hex()}'"})  # as if a reader of today could make sense of it
+    requests.ask_for_replay(str(lake.place), reason="")
+    lake.passes(as_of="10:10")
+    assert sensors(lake) == ["a"]
+    booked = [(row["store_id"], row["readings_new"], row["quarantined"]) for row in lake.rows("run_stores")]
+    assert sorted(booked, key=str) == [("store-1", 1, 0), (None, 0, -1), (None, 0, 1)]
 
 
 def test_a_taken_file_moves_to_the_archive_and_its_lines_are_found_there(spark: SparkSession, tmp_path: Path) -> None:

@@ -6,12 +6,14 @@ import gzip
 import hashlib
 import io
 import random
+import zlib
 from typing import Any
 
 import pytest
 import zstandard
 
 from include.settings import Settings
+from spark_jobs.readers import unpacker
 from spark_jobs.readers.decoder import BAD, FILE, READING, Slice, decode
 from spark_jobs.readers.judge import is_blank, judge
 from tests.spark_jobs.readers.test_judge import ARRIVED_MS, GOOD_LINES, line
@@ -106,6 +108,49 @@ def test_a_truncated_file_gives_its_whole_lines_and_one_row_for_the_rest(content
     assert found[-1]["lines"] == 1 + sum(row["kind"] == READING for row in found)
     if b"unfinished" in gzip.compress(b"") + content or source.endswith("gz"):
         assert rests[0]["position"] == (found[-1]["lines"] - 1) * len(CUT)
+
+
+LINES = [line(sensor_id=f"s{i}", event_id=random.Random(i).randbytes(20).hex()) + b"\n" for i in range(500)]
+TEXT = b"".join(LINES)
+CHECKED = zstandard.ZstdCompressor(write_checksum=True)
+
+
+def flipped(content: bytes, place: int) -> bytes:
+    changed = bytearray(content)
+    changed[place] ^= 0xFF
+    return bytes(changed)
+
+
+def lines_in(packed: bytes) -> int:
+    """How many whole lines a gz cut off there holds."""
+    return zlib.decompressobj(wbits=31).decompress(packed).count(b"\n")
+
+
+PACKED, FRAME = gzip.compress(TEXT, mtime=0), CHECKED.compress(TEXT)
+MIDDLE = len(PACKED) // 2
+DAMAGED = {
+    "a wrong checksum": (flipped(PACKED, -8), "gz", 500),
+    "a wrong checksum, zst": (flipped(FRAME, -1), "zst", 500),
+    "a wrong checksum behind a good member": (gzip.compress(CUT) + flipped(PACKED, -8), "gz", 501),
+    "a wrong byte in the middle": (flipped(PACKED, MIDDLE), "gz", lines_in(PACKED[:MIDDLE])),
+    "a cut member, and a good one behind it": (PACKED[:MIDDLE] + PACKED, "gz", lines_in(PACKED[:MIDDLE])),
+}
+
+
+@pytest.mark.parametrize("piece", [1 << 16, 1000], ids=["in one piece", "in many pieces"])
+@pytest.mark.parametrize(("content", "ending", "whole"), DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_file_gives_every_line_before_the_damage(
+    content: bytes, ending: str, whole: int, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unpacker, "GZ_PIECE", piece)
+    monkeypatch.setattr(unpacker, "ZST_PIECE", piece)
+    found = rows(content, f"x.jsonl.{ending}")
+    sensors = [row["sensor_id"] for row in found if row["kind"] == READING and row["sensor_id"] != "sensor-42"]
+    expected = [f"s{i}" for i in range(500)][: min(whole, 500)]
+    assert whole > 200 and sensors[: len(expected)] == expected
+    (rest,) = (row for row in found if row["reasons"] == ["truncated_file"])
+    if whole >= 500:
+        assert (rest["line"], len(found)) == (b"", whole + 2)
 
 
 def test_a_large_plain_file_in_parts_gives_each_line_once() -> None:
