@@ -33,6 +33,18 @@ def test_a_number_that_cannot_work_is_refused(name: str, value: str, told: str) 
         Settings.from_env({f"COLDSTORE_{name}": value})
 
 
+@pytest.mark.parametrize("name", ["LAKE", "LANDING"])
+@pytest.mark.parametrize("folder", ["a*b", "a?b", "a[1]", "a{b}", "a^b", "a|b", "a\\b", "a%41"])
+def test_a_folder_that_spark_or_delta_would_misread_is_refused(name: str, folder: str) -> None:
+    with pytest.raises(SettingError, match=f"COLDSTORE_{name} .* name another place"):
+        Settings.from_env({f"COLDSTORE_{name}": f"/lakes/{folder}"})
+
+
+def test_a_folder_may_have_a_name_that_people_give() -> None:
+    for folder in ("a b", "Kühlhaus #1", "100 %", "a+b,c=d"):
+        assert Settings.from_env({"COLDSTORE_LAKE": f"/lakes/{folder}"}).lake == f"/lakes/{folder}"
+
+
 def test_every_default_may_be_given_and_so_may_none_and_all() -> None:
     Settings.from_env({f"COLDSTORE_{setting.name.upper()}": str(setting.default) for setting in fields(Settings)})
     Settings.from_env({"COLDSTORE_ALLOWED_LATENESS_S": "0", "COLDSTORE_QUARANTINE_CRITICAL": "1", "COLDSTORE_LATE_WARNING": "0"})
