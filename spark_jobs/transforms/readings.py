@@ -25,7 +25,7 @@ def with_outcome(lines: DataFrame) -> DataFrame:
     ranked = lines.withColumns(
         {
             "rank": F.row_number().over(in_order),
-            "winner": F.first(F.struct(*CONTENT, "source")).over(in_order),
+            "winner": F.first(F.struct(*CONTENT)).over(in_order),
             "has_reading": F.max(F.col("held") == "readings").over(Window.partitionBy(*KEY)),
         }
     )
