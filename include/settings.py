@@ -92,10 +92,10 @@ class Settings:
                 raise SettingError(f"{PREFIX}{setting.name.upper()}={text!r} cannot work; give {wanted}, like {setting.default}.")
         settings = Settings(**given)
         if settings.lowest_temperature_c > settings.highest_temperature_c:
-            temperatures = (
-                f"{settings.lowest_temperature_c:g} lies above COLDSTORE_HIGHEST_TEMPERATURE_C {settings.highest_temperature_c:g}"
+            raise SettingError(
+                f"COLDSTORE_LOWEST_TEMPERATURE_C {settings.lowest_temperature_c:g} lies above COLDSTORE_HIGHEST_TEMPERATURE_C "
+                f"{settings.highest_temperature_c:g}: no reading could be taken. Change one of them."
             )
-            raise SettingError(f"COLDSTORE_LOWEST_TEMPERATURE_C {temperatures}: no reading could be taken. Change one of them.")
         lake, landing = rooted(settings.lake), rooted(settings.landing or f"{settings.lake}/landing")
         archive = rooted(settings.archive) if settings.archive else ""
         for name, place in (("LAKE", lake), ("LANDING", landing)):

@@ -17,7 +17,7 @@ from spark_jobs.runtime.small_tables import Row
 
 @job
 def check_quality(run: Run, lake: Lake) -> Run:
-    books, waiting = ledger.unbooked(lake, run), acceptance.waiting(lake)
+    books, waiting = ledger.unbooked(lake, run), acceptance.waiting(lake, run)
     measures = staging.read_notes(lake, run, "measures")
     del measures["versions"]
     measures["runs"] = {"imbalance": _imbalance(run, books, waiting), "topic_losses": len(notices.unpublished(lake, run))}

@@ -132,12 +132,13 @@ class Ingest:
             self._take_files(batch)
 
     def _take_files(self, batch: BegunBatch) -> None:
-        settings = self.lake.settings
         self.taken.update(file.path for file in batch.files)
-        self.lake.expect_rows(sum(file.size for file in batch.files) // 100)  # a line is about that long
-        lines = landing_files.decoded(self.lake.spark, landing_files.slices(batch.files, settings), settings)
-        self._take(Batch(batch.origin, batch.number, self.seq + 1, len(batch.files)), lines)
+        self._take(Batch(batch.origin, batch.number, self.seq + 1, len(batch.files)), self._lines(batch.files))
         begun_batch.done(self.lake)
+
+    def _lines(self, files: list[Entry]) -> DataFrame:
+        self.lake.expect_rows(sum(file.size for file in files) // 100)  # a line is about that long
+        return landing_files.decoded(self.lake.spark, landing_files.slices(files, self.lake.settings), self.lake.settings)
 
     def _take(self, batch: Batch, lines: DataFrame) -> None:
         if batch.id in self.written:
@@ -155,23 +156,17 @@ class Ingest:
         requests.done(self.lake, request)
 
     def _take_changed(self, request: Request) -> None:
-        lake, entries = self.lake, request.entries
+        entries = request.entries
         batch = Batch(request.origin, 1, self.seq + 1, len(entries), taken_before=[entry.path for entry in entries])
         if batch.id in self.written or not self._can_be_read(entries, batch):
             return
-        lake.expect_rows(sum(entry.size for entry in entries) // 100)
-
-        def new_lines() -> DataFrame:
-            lines = landing_files.decoded(lake.spark, landing_files.slices(entries, lake.settings), lake.settings)
-            return changed_files.new_lines(lake, lines, batch.taken_before)
-
-        self._take(batch, self._written_down(request, new_lines))
+        lines = self._lines(entries)
+        self._take(batch, self._written_down(request, lambda: changed_files.new_lines(self.lake, lines, batch.taken_before)))
 
     def _replay(self, request: Request) -> None:
-        def now_valid() -> DataFrame:
-            return quarantined_lines.now_valid(self.lake.read("quarantine"), request.reason, self.lake.settings)
-
-        rows = self._written_down(request, now_valid)
+        rows = self._written_down(
+            request, lambda: quarantined_lines.now_valid(self.lake.read("quarantine"), request.reason, self.lake.settings)
+        )
         self._take(Batch(request.origin, 1, self.seq + 1, replayed=rows), quarantined_lines.as_lines(rows))
 
     def _written_down(self, request: Request, rows: Callable[[], DataFrame]) -> DataFrame:

@@ -63,8 +63,12 @@ def landing(settings: Settings, raw_files: list[dict[str, Any]]) -> Landing:
 
 
 def _is_text(path: str) -> bool:
-    """Python stands in lone surrogates for bytes that are not UTF-8."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in path)
+    """Python stands in lone surrogates for bytes that are not UTF-8, and does not write them."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def slices(files: list[Entry], settings: Settings) -> list[Slice]:

@@ -18,7 +18,7 @@ from include.settings import Settings
 from spark_jobs.readers.decoder import FILE
 from spark_jobs.readers.judge import judge
 from spark_jobs.readers.quarantined_lines import NOT_REPLAYED
-from spark_jobs.runtime.event_slices import within
+from spark_jobs.runtime.event_slices import touched_hours, within
 from spark_jobs.runtime.lake import Lake
 
 YEAR_9000_MS = 221_845_392_000_000
@@ -31,7 +31,7 @@ def new_lines(lake: Lake, lines: DataFrame, sources: list[str]) -> DataFrame:
     """Those of `lines`, and the files' own rows, which say how many lines are `known`."""
     lines = lines.persist(StorageLevel.MEMORY_AND_DISK)
     found = _with_content(lines.filter(F.col("kind") != FILE), lake.settings).persist(StorageLevel.MEMORY_AND_DISK)
-    held = _held(lake, sources, _hours(found))
+    held = _held(lake, sources, touched_hours(found.select(F.timestamp_millis("content.event_ms").alias("event_ts"))))
     both = found.withColumn("held", F.lit(0)).unionByName(held.withColumn("held", F.lit(1)), allowMissingColumns=True)
     equal = Window.partitionBy("source", "content")
     in_order = Window.partitionBy("source", "content", "held").orderBy("position")
@@ -77,8 +77,3 @@ def _said(settings: Settings) -> Callable[[bytes, list[str]], tuple[Any, ...]]:
         return *(None for _ in ("event_ms", *FIELDS)), line
 
     return said
-
-
-def _hours(found: DataFrame) -> list[int]:
-    hours = found.select(F.floor(F.col("content.event_ms") / 3_600_000).alias("hour")).filter("hour is not null").distinct()
-    return sorted(row.hour for row in hours.collect())
